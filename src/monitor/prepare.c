@@ -1,0 +1,463 @@
+#include "monitor/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/own.h"
+#include "cell/git.h"
+#include "cell/launch.h"
+#include "cell/program.h"
+#include "cell/protect.h"
+#include "cell/toolchain.h"
+#include "monitor/environ.h"
+#include "policy/paths.h"
+
+#define UID_MAP_MAX 65536
+
+static char *xdg_dir(const char *base, const char *home, const char *fallback)
+{
+	/* XDG: a relative path in the variable counts as unset. */
+	if (base != NULL && base[0] == '/')
+		return aw_str_print("%s/warden", base);
+	return aw_str_print("%s/%s/warden", home, fallback);
+}
+
+int aw_host_find(char *const *environment, struct aw_host *ret, struct aw_error *err)
+{
+	const char *home = aw_environ_get(environment, "HOME");
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	*ret = (struct aw_host){ 0 };
+	if (home == NULL || home[0] != '/')
+		return aw_refuse(err, ENOENT, "HOME is not set to an absolute path");
+	if (n < 0)
+		return aw_fail(err, errno, "read /proc/self/exe");
+	self[n] = '\0';
+	ret->home = realpath(home, NULL);
+	if (ret->home == NULL)
+		return aw_fail(err, errno, "HOME '%s'", home);
+	ret->xdg_state_home = aw_environ_get(environment, "XDG_STATE_HOME");
+	ret->xdg_runtime_dir = aw_environ_get(environment, "XDG_RUNTIME_DIR");
+	ret->config_dir =
+		xdg_dir(aw_environ_get(environment, "XDG_CONFIG_HOME"), ret->home, ".config");
+	ret->state_dir = xdg_dir(ret->xdg_state_home, ret->home, ".local/state");
+	ret->program_dir = strndup(self, (size_t)(strrchr(self, '/') - self));
+	if (ret->config_dir == NULL || ret->state_dir == NULL || ret->program_dir == NULL) {
+		aw_host_fini(ret);
+		return aw_fail(err, ENOMEM, "look at the host");
+	}
+	return 0;
+}
+
+void aw_host_fini(struct aw_host *host)
+{
+	free(host->home);
+	free(host->config_dir);
+	free(host->state_dir);
+	free(host->program_dir);
+	*host = (struct aw_host){ 0 };
+}
+
+/* Whether @uid exists in our user namespace: user_namespaces(7), /proc/self/uid_map. */
+static bool is_mapped(uid_t uid)
+{
+	autofree char *text = NULL;
+	struct aw_error none;
+	struct aw_str rest, line;
+	ssize_t n = aw_read_file(AT_FDCWD, "/proc/self/uid_map", UID_MAP_MAX, &text, &none);
+
+	rest = (struct aw_str){ text, n < 0 ? 0 : (size_t)n };
+	while (aw_str_next(&rest, '\n', &line)) {
+		unsigned long long inside, outside, count;
+
+		text[line.ptr + line.len - text] = '\0';
+		if (sscanf(line.ptr, "%llu %llu %llu", &inside, &outside, &count) == 3 &&
+		    uid >= inside && uid - inside < count)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Who the agent is outside. A user's agent has the user's own id. Root's agent is never root: it gets
+ * the project owner's id or, where that is root too, one that nobody has. Where "root" is only the
+ * single id of a user namespace there is no other to give.
+ */
+static void choose_ids(struct aw_prepared *p)
+{
+	p->outside_uid = geteuid();
+	p->outside_gid = getegid();
+	if (geteuid() != 0)
+		return;
+	if (p->workspace.uid != 0 && is_mapped(p->workspace.uid)) {
+		p->outside_uid = p->workspace.uid;
+		p->outside_gid = p->workspace.gid;
+		p->is_root_started = true;
+	} else if (p->workspace.uid == 0 && is_mapped(AW_UNPRIVILEGED_AGENT)) {
+		p->outside_uid = p->outside_gid = AW_UNPRIVILEGED_AGENT;
+		p->is_root_started = p->needs_idmap = true;
+	}
+}
+
+static int open_workspace(const struct aw_run_options *o, struct aw_prepared *p,
+			  struct aw_error *err)
+{
+	struct aw_workspace_host host = {
+		.home = p->host.home,
+		.state_dir = p->host.state_dir,
+		.config_dir = p->host.config_dir,
+		.program_dir = p->host.program_dir,
+	};
+	struct stat st;
+	int r = aw_workspace_open(o->dir != NULL ? o->dir : ".", &host, &p->workspace, err);
+
+	if (r < 0)
+		return r;
+	if (p->workspace.secret_count > 0 && !o->allow_secrets)
+		return aw_refuse(
+			err, EACCES,
+			"'%s' has %s in it, which the agent would read: give another directory, "
+			"or say --allow-secrets",
+			p->workspace.path, p->workspace.secrets[0]);
+	if (fstat(p->workspace.fd, &st) < 0)
+		return aw_fail(err, errno, "project '%s'", p->workspace.path);
+	p->workspace_device = st.st_dev;
+	choose_ids(p);
+	return 0;
+}
+
+/* The profile of @name: none is no error, since any command may be run. */
+static int load_agent(struct aw_prepared *p, const char *name, struct aw_error *err)
+{
+	int r = aw_agent_load(p->host.config_dir, aw_str_from(name), &p->agent, &p->errors, err);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+static int load_policy(const struct aw_run_options *o, struct aw_prepared *p, struct aw_error *err)
+{
+	struct aw_policy_sources sources = {
+		.home = p->host.home,
+		.config_dir = p->host.config_dir,
+		.policy_file = o->policy_file,
+		.workspace = p->workspace.path,
+		.workspace_fd = p->workspace.fd,
+		.agent = p->agent,
+		.command = o->policy,
+	};
+
+	aw_policy_drop(&p->policy);
+	return aw_policy_load(&sources, &p->policy, &p->errors, err);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* Which profile, if any, and then the policy that it is part of. */
+static int choose_agent(const struct aw_run_options *o, struct aw_prepared *p, struct aw_error *err)
+{
+	bool is_command = o->agent == NULL && o->command != NULL;
+	const char *name = o->profile != NULL ? o->profile : o->agent;
+	int r;
+
+	if (name == NULL && is_command && !o->no_profile)
+		name = base_name(o->command[0]);
+	r = name == NULL || o->no_profile ? 0 : load_agent(p, name, err);
+	if (r == 0 && p->agent == NULL && (o->agent != NULL || o->profile != NULL) &&
+	    !o->no_profile)
+		return aw_refuse(err, ENOENT, "there is no agent profile '%s'", name);
+	if (r == 0)
+		r = load_policy(o, p, err);
+	if (r < 0 || o->agent != NULL || o->command != NULL || p->policy->default_agent == NULL)
+		return r;
+	r = load_agent(p, p->policy->default_agent, err);
+	if (r == 0 && p->agent == NULL)
+		return aw_refuse(err, ENOENT, "the policy's default_agent '%s' has no profile",
+				 p->policy->default_agent);
+	return r < 0 ? r : load_policy(o, p, err);
+}
+
+static int append(char ***vector, size_t *count, const char *text, struct aw_error *err)
+{
+	char **larger = reallocarray(*vector, *count + 2, sizeof(*larger));
+
+	if (larger == NULL)
+		return aw_fail(err, ENOMEM, "build the command");
+	*vector = larger;
+	larger[*count] = strdup(text);
+	larger[*count + 1] = NULL;
+	if (larger[*count] == NULL)
+		return aw_fail(err, ENOMEM, "build the command");
+	(*count)++;
+	return 0;
+}
+
+static int find_agent_program(const struct aw_program_search *search, const struct aw_agent *agent,
+			      char **ret, struct aw_error *err)
+{
+	for (size_t i = 0; i < agent->binaries.count; i++)
+		if (aw_program_find(search, agent->binaries.entry[i].text, ret, err) == 0)
+			return 0;
+	return aw_refuse(err, ENOENT, "%s is not installed; to install it: %s", agent->title,
+			 agent->install);
+}
+
+/*
+ * The first word of the command. A program of the system or the project is started by the name that
+ * was typed, inside; one from elsewhere (a home directory) is granted and started by its place.
+ */
+static int choose_program(const struct aw_run_options *o, struct aw_prepared *p, char **ret,
+			  struct aw_error *err)
+{
+	struct aw_program_search search = {
+		.path = aw_environ_get(o->environment, "PATH"),
+		.home = p->host.home,
+		.workspace = p->workspace.path,
+	};
+	bool is_agent = p->agent != NULL && (o->agent != NULL || o->command == NULL);
+	const char *name = is_agent ? NULL : o->command != NULL ? o->command[0] : "/bin/bash";
+	struct aw_error none;
+	int r;
+
+	if (is_agent)
+		r = find_agent_program(&search, p->agent, ret, err);
+	else if (strchr(name, '/') != NULL || aw_program_find(&search, name, ret, &none) < 0 ||
+		 aw_path_is_within(*ret, "/usr"))
+		return (*ret = strdup(name)) == NULL ? aw_fail(err, ENOMEM, "name the command") : 0;
+	else
+		r = 0;
+	return r < 0 ? r : aw_program_grant(&search, *ret, &p->grants, err);
+}
+
+static int build_command(const struct aw_run_options *o, struct aw_prepared *p,
+			 struct aw_error *err)
+{
+	autofree char *program = NULL;
+	bool is_agent = p->agent != NULL;
+	char *const *rest = o->command;
+	size_t count = 0;
+	int r;
+
+	r = choose_program(o, p, &program, err);
+	if (r == 0)
+		r = append(&p->argv, &count, program, err);
+	for (size_t i = 0; r == 0 && is_agent && i < p->agent->args.count; i++)
+		r = append(&p->argv, &count, p->agent->args.entry[i].text, err);
+	if (o->agent == NULL && rest != NULL)
+		rest++; /* its first word is the program */
+	for (; r == 0 && rest != NULL && *rest != NULL; rest++)
+		r = append(&p->argv, &count, *rest, err);
+	p->agent_name = is_agent ? p->agent->name : base_name(p->argv != NULL ? p->argv[0] : "?");
+	return r;
+}
+
+/* A granted path of the project, where only those are shown. */
+static int grant_inside(struct aw_prepared *p, const struct aw_policy_list *list, bool is_writable,
+			struct aw_error *err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const char *rest = aw_path_in_workspace(list->entry[i].text);
+		char source[PATH_MAX], at[PATH_MAX];
+
+		if (rest == NULL) /* a place that a mount of the policy fills */
+			continue;
+		rest += strspn(rest, "/");
+		if (aw_str_format(source, sizeof(source), "%s%s%s", p->workspace.path,
+				  *rest ? "/" : "", rest) < 0 ||
+		    aw_str_format(at, sizeof(at), "%s%s%s", p->workspace_at, *rest ? "/" : "",
+				  rest) < 0)
+			return aw_fail(err, ENAMETOOLONG, "'%s'", list->entry[i].text);
+		if (access(source, F_OK) < 0) {
+			if (aw_grants_note(&p->grants, err,
+					   "the granted path %s is not there: make it "
+					   "before the session",
+					   list->entry[i].text) < 0)
+				return -err->code;
+			continue;
+		}
+		if (aw_grants_bind(&p->grants, source, at, is_writable, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+static int grant_mounts(struct aw_prepared *p, struct aw_error *err)
+{
+	const struct aw_policy_list *mounts = &p->policy->mounts;
+
+	for (size_t i = 0; i < mounts->count; i++) {
+		const struct aw_policy_entry *m = &mounts->entry[i];
+		autofree char *real = realpath(m->host, NULL);
+
+		if (real == NULL)
+			return aw_fail(err, errno, "mount '%s'", m->host);
+		if (aw_path_is_within(p->host.state_dir, real) ||
+		    aw_path_is_within(real, p->host.state_dir) ||
+		    aw_path_is_within(real, p->host.config_dir))
+			return aw_refuse(err, EACCES,
+					 "mount '%s': Warden's own state or configuration "
+					 "lies there",
+					 m->host);
+		if (aw_grants_bind(&p->grants, real, m->text, m->is_writable, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+static int mask_denied(struct aw_prepared *p, struct aw_error *err)
+{
+	const struct aw_policy_list *deny = &p->policy->deny;
+
+	for (size_t i = 0; i < deny->count; i++) {
+		const char *rest = aw_path_in_workspace(deny->entry[i].text);
+		char at[PATH_MAX];
+
+		if (rest == NULL)
+			rest = deny->entry[i].text;
+		else if (aw_str_format(at, sizeof(at), "%s/%s", p->workspace_at,
+				       rest + strspn(rest, "/")) < 0)
+			return aw_fail(err, ENAMETOOLONG, "'%s'", deny->entry[i].text);
+		else
+			rest = at;
+		if (aw_grants_add(&p->grants.masks, rest, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+static int find_protected(struct aw_prepared *p, struct aw_error *err)
+{
+	struct aw_grants *g = &p->grants;
+	int r = aw_git_find(p->workspace.fd, p->workspace.path, p->workspace_at, g, err);
+
+	if (!(p->policy->protect & AW_PROTECT_GIT)) {
+		aw_texts_fini(&g->pins);
+		aw_texts_fini(&g->protects);
+	}
+	if (r == 0)
+		r = aw_protect_find(p->workspace.fd, p->workspace_at, p->policy->protect, g, err);
+	return r;
+}
+
+/* A grant that holds the project inside it would cover the project's own mount: it is left out. */
+static void drop_covering(struct aw_prepared *p)
+{
+	struct aw_grants *g = &p->grants;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->bind_count; i++) {
+		if (!aw_path_is_within(p->workspace_at, g->binds[i].at) ||
+		    strcmp(p->workspace_at, g->binds[i].at) == 0) {
+			g->binds[kept++] = g->binds[i];
+			continue;
+		}
+		free((char *)(uintptr_t)g->binds[i].source);
+		free((char *)(uintptr_t)g->binds[i].at);
+	}
+	g->bind_count = kept;
+}
+
+static int decide_view(struct aw_prepared *p, struct aw_error *err)
+{
+	bool is_hidden = p->policy->read.is_present || p->policy->write.is_present;
+	int r = 0;
+
+	if (is_hidden && p->needs_idmap)
+		return aw_refuse(err, ENOTSUP,
+				 "read_paths and write_paths in a project that root owns: "
+				 "run as a user who owns it");
+	if (is_hidden)
+		r = grant_inside(p, &p->policy->read, false, err);
+	if (r == 0 && is_hidden)
+		r = grant_inside(p, &p->policy->write, true, err);
+	if (r == 0)
+		r = grant_mounts(p, err);
+	if (r == 0)
+		r = aw_toolchain_grant(p->host.home, &p->grants, err);
+	if (r == 0)
+		r = find_protected(p, err);
+	if (r == 0)
+		r = mask_denied(p, err);
+	drop_covering(p);
+	return r;
+}
+
+/* A way out that goes around the upstream proxy of a company would be a bypass: refused by name. */
+static int check_upstream(const struct aw_run_options *o, const struct aw_prepared *p,
+			  struct aw_error *err)
+{
+	static const char *const names[] = { "HTTPS_PROXY", "https_proxy", "ALL_PROXY",
+					     "all_proxy" };
+
+	for (size_t i = 0; p->policy->has_network && i < AW_ARRAY_LEN(names); i++) {
+		const char *value = aw_environ_get(o->environment, names[i]);
+
+		if (value != NULL && *value != '\0')
+			return aw_refuse(
+				err, ENOTSUP,
+				"this host goes out through a proxy (%s), which this version does "
+				"not speak and will not go around: run --offline, or unset it if "
+				"direct connections are allowed",
+				names[i]);
+	}
+	return 0;
+}
+
+int aw_prepare(const struct aw_run_options *options, struct aw_prepared *ret, struct aw_error *err)
+{
+	struct aw_prepared *p = ret;
+	int r;
+
+	*p = (struct aw_prepared){ .workspace.fd = -EBADF, .is_ephemeral = options->is_ephemeral };
+	r = aw_host_find(options->environment, &p->host, err);
+	if (r == 0)
+		r = open_workspace(options, p, err);
+	if (r == 0)
+		r = choose_agent(options, p, err);
+	if (r == 0)
+		r = check_upstream(options, p, err);
+	if (r < 0)
+		return r;
+	p->workspace_at = strdup(strcmp(p->policy->preset, "strict") == 0 ? AW_PATH_WORKSPACE
+									  : p->workspace.path);
+	p->home_at = aw_view_home_for(p->workspace.path);
+	if (p->workspace_at == NULL)
+		return aw_fail(err, ENOMEM, "prepare the session");
+	r = build_command(options, p, err);
+	if (r == 0)
+		r = decide_view(p, err);
+	return r < 0 ? r : aw_environ_build(p, options->environment, options->env_file, err);
+}
+
+static void free_vector(char **vector)
+{
+	for (size_t i = 0; vector != NULL && vector[i] != NULL; i++)
+		free(vector[i]);
+	free(vector);
+}
+
+void aw_prepared_fini(struct aw_prepared *prepared)
+{
+	free_vector(prepared->argv);
+	free_vector(prepared->env);
+	free(prepared->workspace_at);
+	aw_grants_fini(&prepared->grants);
+	aw_policy_drop(&prepared->policy);
+	aw_agent_drop(&prepared->agent);
+	aw_policy_errors_fini(&prepared->errors);
+	aw_workspace_fini(&prepared->workspace);
+	aw_host_fini(&prepared->host);
+	*prepared = (struct aw_prepared){ .workspace.fd = -EBADF };
+}

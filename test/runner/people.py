@@ -1,0 +1,130 @@
+"""Who runs the tests, and where: root in this tree, and an ordinary user in a copy it may read."""
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+USER = "warden-test"
+LOCK = "/run/lock/warden-test"
+STAGED = ("test", "data", "tools")
+# What the caller's session would lend to the tests; a plain environment is the same everywhere.
+KEPT_ENV = ("PATH", "LANG", "LC_ALL", "TERM", "AW_MUST_WORK", "CI", "NPM_CONFIG_REGISTRY",
+            "npm_config_registry", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+
+
+@dataclasses.dataclass
+class Person:
+    label: str  # "root" or "user"
+    name: str
+    home: str
+    tree: pathlib.Path  # has build/ and test/
+    scratch: pathlib.Path  # TMPDIR and XDG_RUNTIME_DIR lie in here
+    switch: dict = dataclasses.field(default_factory=dict)  # for subprocess.Popen
+
+    def env(self):
+        env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
+        return {**env, "HOME": self.home, "USER": self.name, "LOGNAME": self.name,
+                "SHELL": "/bin/bash", "TMPDIR": str(self.scratch / "tmp"),
+                "XDG_RUNTIME_DIR": str(self.scratch / "run"), "AW_AS": self.label,
+                "AW_BUILD": str(self.tree / "build"), "WARDEN": str(self.tree / "build/warden"),
+                "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _scratch(base, label, uid, gid):
+    scratch = base / label
+    for folder in (scratch, scratch / "tmp", scratch / "run"):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, uid, gid)
+    return scratch
+
+
+@contextlib.contextmanager
+def base_folder():
+    """A fresh folder for stage and scratch, short enough for socket paths; removed afterwards."""
+    base = pathlib.Path(tempfile.mkdtemp(prefix="wt-", dir="/tmp"))
+    base.chmod(0o711)
+    try:
+        yield base
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def myself(source, base):
+    entry = pwd.getpwuid(os.getuid())
+    label = "root" if os.getuid() == 0 else "user"
+    scratch = _scratch(base, label, os.getuid(), os.getgid())
+    return Person(label, entry.pw_name, entry.pw_dir, source, scratch)
+
+
+def _executables(build):
+    """Programs that tests start, below build/: all but the unit tests themselves."""
+    done = subprocess.run(["meson", "introspect", "--targets", build], check=True,
+                          capture_output=True, text=True)
+    files = [pathlib.Path(file) for target in json.loads(done.stdout)
+             if target["type"] == "executable" for file in target["filename"]]
+    return [file for file in files if file.exists() and not file.name.startswith(("unit-", "fuzz-"))]
+
+
+def _stage(source, base):
+    """Copy what tests need to where any user may read it (the tree may lie in a closed home)."""
+    stage = base / "stage"
+    for folder in STAGED:
+        if (source / folder).is_dir():
+            shutil.copytree(source / folder, stage / folder, symlinks=True)
+    for file in _executables(source / "build"):
+        target = stage / "build" / file.relative_to((source / "build").resolve())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, target)
+    subprocess.run(["chmod", "-R", "a+rX,go-w", stage], check=True)
+    return stage
+
+
+def _end_processes_of(uid):
+    """Kill what the temporary user still runs: all of it is the tests' own."""
+    for _ in range(50):
+        pids = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit()
+                and _uid_of(p) == uid]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not pids:
+            return
+        time.sleep(0.1)
+
+
+def _uid_of(process):
+    with contextlib.suppress(OSError):
+        return process.stat().st_uid
+    return None
+
+
+def _remove_user():
+    with contextlib.suppress(KeyError):
+        _end_processes_of(pwd.getpwnam(USER).pw_uid)
+        subprocess.run(["userdel", "-r", USER], check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def ordinary(source, base):
+    """As root: a user of its own for the run, with a home; one run at a time has it."""
+    with open(LOCK, "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _remove_user()  # of a run that was killed
+        subprocess.run(["useradd", "-m", "-s", "/bin/bash", "-c", "Warden test run", USER],
+                       check=True, capture_output=True)
+        try:
+            entry = pwd.getpwnam(USER)
+            scratch = _scratch(base, "user", entry.pw_uid, entry.pw_gid)
+            switch = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+            yield Person("user", USER, entry.pw_dir, _stage(source, base), scratch, switch)
+        finally:
+            _remove_user()

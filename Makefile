@@ -23,11 +23,12 @@ build/build.ninja:
 #? make demo         watch an agent work in a cell inside the lab, each claim checked
 demo: build
 	@tools/install-deps check
-	@test/demo
+	@tools/demo
 
 #? make check        all tests that a change must pass; ARGS are test/run's own (-k PATTERN, -v, ...)
 check:
 	@tools/install-deps build check
+	@tools/install-agents || echo "make check: without them the tests of real agents are skipped"
 	@test/run $(ARGS)
 
 #? make check-long   the tests that take long: doc/TESTING.md lists them

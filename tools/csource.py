@@ -33,9 +33,10 @@ def code(path, keep_strings=False):
 
 def main(check, argv):
     """Run check(root, report) on the root in argv (this tree); print and count what it reports."""
-    root = pathlib.Path(argv[1]) if len(argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    here = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(argv[1]) if len(argv) > 1 else here
     problems = []
-    check(root, lambda path, line, text: problems.append(f"{path.relative_to(root)}:{line}: {text}"))
-    for problem in problems:
-        print(problem)
+    check(root, lambda *problem: problems.append(problem))
+    for path, line, text in problems:
+        print(f"{path.relative_to(root)}:{line}: {text}")
     sys.exit(1 if problems else 0)

@@ -35,15 +35,33 @@ int aw_loop_watch(struct aw_loop *loop, struct aw_watch *watch, uint32_t events,
 	return 0;
 }
 
+void aw_loop_forget(struct aw_loop *loop, struct aw_watch *watch)
+{
+	watch->events = 0;
+	for (int i = loop->next; i < loop->queued; i++)
+		if (loop->queue[i].data.ptr == watch)
+			loop->queue[i].data.ptr = NULL;
+}
+
 void aw_loop_unwatch(struct aw_loop *loop, struct aw_watch *watch)
 {
 	if (watch->events == 0)
 		return;
-	watch->events = 0;
+	aw_loop_forget(loop, watch);
 	(void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
-	for (int i = loop->next; i < loop->queued; i++)
-		if (loop->queue[i].data.ptr == watch)
-			loop->queue[i].data.ptr = NULL;
+}
+
+int aw_loop_move(struct aw_loop *loop, struct aw_watch *from, struct aw_watch *to, uint32_t events,
+		 struct aw_error *err)
+{
+	struct epoll_event event = { .events = events, .data.ptr = to };
+
+	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, from->fd, &event) < 0)
+		return aw_fail(err, errno, "watch descriptor %d", from->fd);
+	aw_loop_forget(loop, from);
+	to->fd = AW_TAKE_FD(from->fd);
+	to->events = events;
+	return 0;
 }
 
 int aw_loop_run(struct aw_loop *loop)

@@ -49,6 +49,19 @@ int aw_loop_watch(struct aw_loop *loop, struct aw_watch *watch, uint32_t events,
 /* Stop watching; a watch that is not watched is left alone. Before its fd is closed. */
 void aw_loop_unwatch(struct aw_loop *loop, struct aw_watch *watch);
 
+/*
+ * Stop watching a descriptor that is closed next and that nobody else holds: the close takes it out of
+ * epoll, so that this costs no system call.
+ */
+void aw_loop_forget(struct aw_loop *loop, struct aw_watch *watch);
+
+/*
+ * Go on watching @from's descriptor as @to, for @events, with @to's callback: one system call where an
+ * unwatch and a watch are two. @from is unwatched and without a descriptor afterwards.
+ */
+int aw_loop_move(struct aw_loop *loop, struct aw_watch *from, struct aw_watch *to, uint32_t events,
+		 struct aw_error *err);
+
 /* Handle events until aw_loop_stop (returns its value) or a callback fails (returns that). */
 int aw_loop_run(struct aw_loop *loop);
 void aw_loop_stop(struct aw_loop *loop, int value); /* @value >= 0 */

@@ -18,6 +18,15 @@
 int aw_git_find(int root_fd, const char *path, const char *at, struct aw_grants *g,
 		struct aw_error *err);
 
+#define AW_GIT_NESTED_MAX 64 /* git directories of nested repositories and their submodules */
+
+/*
+ * Hold what runs code later in the repositories nested in the project: found by a bounded look
+ * (git-tree.h), noted when that could not be complete. After aw_git_find.
+ */
+int aw_git_find_nested(int root_fd, const char *path, const char *at, struct aw_grants *g,
+		       struct aw_error *err);
+
 /*
  * Name and e-mail of the person from the host's git configuration, as the four GIT_AUTHOR_/COMMITTER_
  * variables; whatever cannot be found is left NULL. Reads ~/.gitconfig and ~/.config/git/config only:

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/own.h"
 #include "base/str.h"
@@ -49,12 +50,15 @@ int aw_grants_bind(struct aw_grants *g, const char *source, const char *at, bool
 		   struct aw_error *err)
 {
 	struct aw_view_grant *known = find_bind(g, at), *larger;
+	struct stat st = { 0 };
 	autofree char *source_copy = strdup(source), *at_copy = strdup(at);
 
 	if (known != NULL) {
 		known->is_writable = known->is_writable || is_writable;
 		return 0;
 	}
+	if (stat(source, &st) < 0)
+		st = (struct stat){ 0 };
 	if (g->bind_count == AW_GRANTS_MAX)
 		return aw_refuse(err, E2BIG, "more than %d mounts: '%s'", AW_GRANTS_MAX, at);
 	larger = reallocarray(g->binds, g->bind_count + 1, sizeof(*larger));
@@ -66,6 +70,8 @@ int aw_grants_bind(struct aw_grants *g, const char *source, const char *at, bool
 		.source = AW_TAKE_PTR(source_copy),
 		.at = AW_TAKE_PTR(at_copy),
 		.is_writable = is_writable,
+		.dev = st.st_dev,
+		.ino = st.st_ino,
 	};
 	return 0;
 }
@@ -108,4 +114,6 @@ void aw_grants_fini(struct aw_grants *g)
 	aw_texts_fini(&g->masks);
 	aw_texts_fini(&g->notes);
 	aw_texts_fini(&g->path);
+	aw_texts_fini(&g->repositories);
+	aw_texts_fini(&g->linked);
 }

@@ -24,8 +24,11 @@ struct aw_grants {
 	struct aw_view_grant *binds;
 	size_t bind_count;
 	struct aw_texts pins, protects, masks;
-	struct aw_texts notes; /* for the person, at start */
-	struct aw_texts path;  /* directories to put on PATH, first come first */
+	struct aw_texts notes;        /* for the person, at start */
+	struct aw_texts path;         /* directories to put on PATH, first come first */
+	struct aw_texts repositories; /* git directories, at their paths in the cell */
+	struct aw_texts linked;       /* held files with another name, at their paths in the cell */
+	bool has_unseen_repositories; /* the project was not looked through to its end */
 };
 
 /* All return 0, -ENOMEM, or -E2BIG beyond AW_GRANTS_MAX. */

@@ -28,9 +28,7 @@
 #include "ipc/ipc.h"
 
 #define CELL_NAMESPACES \
-	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
-#define GATE_NAMESPACES \
-	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define GATE_LINK 3
 
 /* What warden-cell needs of its rights over its own namespaces until it has confined itself. */
@@ -105,7 +103,8 @@ static int exec_program(int program_fd, const char *name, unsigned first_unwante
 static int become_cell(const struct aw_launch *how, int link, int monitor, struct aw_error *err)
 {
 	int program = fcntl(how->program_fd, F_DUPFD_CLOEXEC, 16);
-	int fds[] = { link, how->plan_fd, monitor };
+	int fds[] = { link, monitor };
+	int stdio[] = { how->stdio[0], how->stdio[1], how->stdio[2] };
 	int r;
 
 	(void)setpgid(0, 0);
@@ -113,7 +112,9 @@ static int become_cell(const struct aw_launch *how, int link, int monitor, struc
 	r = aw_caps_raise_ambient(CELL_CAPS, err);
 	if (r < 0)
 		return r;
-	r = place_fds(AW_PID1_LINK, fds, 3);
+	r = place_fds(AW_PID1_LINK, fds, 2);
+	if (r == 0)
+		r = place_fds(0, stdio, 3);
 	if (program < 0 || r < 0)
 		return aw_fail(err, program < 0 ? errno : -r, "arrange descriptors");
 	return exec_program(program, "warden-cell", AW_PID1_MONITOR + 1, err);
@@ -211,6 +212,11 @@ static int explain_map(struct aw_error *err)
 {
 	if (err->code != EPERM && err->code != EACCES)
 		return aw_while(err, "map the cell's ids");
+	if (geteuid() == 0)
+		return aw_refuse(
+			err, err->code,
+			"uid 0 without CAP_SETFCAP may not be mapped into a user namespace "
+			"(Linux 5.12): run as an ordinary user, or leave root its capabilities");
 	return aw_refuse(
 		err, err->code,
 		"the kernel gave a user namespace but no rights in it; on Ubuntu 23.10 and "
@@ -231,10 +237,16 @@ int aw_launch_map(const struct aw_launch *how, const struct aw_child *cell, stru
 		r = write_map(cell->pid, "gid_map", AW_CELL_UID, how->outside_gid, err);
 	if (r == 0)
 		r = write_map(cell->pid, "uid_map", AW_CELL_UID, how->outside_uid, err);
-	if (r < 0)
-		return explain_map(err);
-	return aw_ipc_send(cell->link, AW_IPC_CELL_MAPPED, NULL, 0, how->trees, how->tree_count,
-			   err);
+	return r < 0 ? explain_map(err) : 0;
+}
+
+int aw_launch_hand_over(const struct aw_child *cell, int plan, const int *trees, size_t tree_count,
+			struct aw_error *err)
+{
+	int fds[1 + AW_IPC_TREES_MAX] = { plan };
+
+	memcpy(fds + 1, trees, tree_count * sizeof(*trees));
+	return aw_ipc_send(cell->link, AW_IPC_CELL_MAPPED, NULL, 0, fds, 1 + tree_count, err);
 }
 
 /* An empty root: gate opens no file, and no path of the host leads to a socket. */
@@ -269,7 +281,8 @@ static int become_gate(int program_fd, bool is_root_started, int link, struct aw
 	     setresgid(AW_UNPRIVILEGED_GATE, AW_UNPRIVILEGED_GATE, AW_UNPRIVILEGED_GATE) < 0 ||
 	     setresuid(AW_UNPRIVILEGED_GATE, AW_UNPRIVILEGED_GATE, AW_UNPRIVILEGED_GATE) < 0))
 		return aw_fail(err, errno, "give up root for gate");
-	if (unshare(GATE_NAMESPACES) < 0)
+	/* Its filter leaves it no call that the other namespaces would matter for. */
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return explain_clone(errno, err);
 	r = enter_empty_root(err);
 	return r < 0 ? r : exec_program(program, "warden-gate", GATE_LINK + 1, err);

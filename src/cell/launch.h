@@ -1,8 +1,9 @@
 /*
  * launch - the monitor's side of a birth: a process in new namespaces that executes warden-cell.
  *
- *	aw_launch_cell(&how, &cell, err);	clone3, exec; the cell opens its sources
- *	aw_launch_map(&how, &cell, err);	write the id maps, send CELL_MAPPED with the trees
+ *	aw_launch_cell(&how, &cell, err);	clone3, exec: it makes its network meanwhile
+ *	aw_launch_map(&how, &cell, err);	write the id maps
+ *	aw_launch_hand_over(&cell, plan, ...);	send CELL_MAPPED with the plan and its trees
  *	... CELL_READY arrives on cell.link ...
  *
  * The single-uid map makes the caller uid 1001 inside. Started by root, the ids outside are those of
@@ -22,13 +23,11 @@
 
 struct aw_launch {
 	int program_fd; /* warden-cell or warden-gate */
-	int plan_fd;
-	int cgroup_fd; /* a cgroup v2 directory to be born in; -EBADF: none */
+	int stdio[3];   /* what the agent gets as 0, 1 and 2 */
+	int cgroup_fd;  /* a cgroup v2 directory to be born in; -EBADF: none */
 	bool is_root_started;
 	uid_t outside_uid; /* what uid 1001 inside is outside */
 	gid_t outside_gid;
-	int trees[AW_IPC_TREES_MAX]; /* for the plan's TREE operations */
-	size_t tree_count;
 };
 
 struct aw_child {
@@ -40,6 +39,10 @@ struct aw_child {
 /* Start warden-cell. EPERM, EACCES, ENOSPC name the host's setting that forbids it. */
 int aw_launch_cell(const struct aw_launch *how, struct aw_child *ret, struct aw_error *err);
 int aw_launch_map(const struct aw_launch *how, const struct aw_child *cell, struct aw_error *err);
+
+/* @trees: for the plan's TREE operations, in their order; at most AW_IPC_TREES_MAX. */
+int aw_launch_hand_over(const struct aw_child *cell, int plan, const int *trees, size_t tree_count,
+			struct aw_error *err);
 
 /* Start warden-gate in an empty mount namespace and a user namespace of its own, with no rights. */
 int aw_launch_gate(int program_fd, bool is_root_started, struct aw_child *ret,

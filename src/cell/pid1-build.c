@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +31,24 @@ static int open_source(const struct aw_plan_header *plan, const struct aw_plan_o
 		       struct aw_error *err)
 {
 	const char *path = aw_plan_text_at(plan, op->source);
-	int fd = tree_of(AT_FDCWD, path, op->flags & AW_PLAN_SINGLE ? 0 : AT_RECURSIVE);
+	autoclose int fd = tree_of(AT_FDCWD, path, op->flags & AW_PLAN_SINGLE ? 0 : AT_RECURSIVE);
+	struct stat st;
 
-	if (fd >= 0 || ((op->flags & AW_PLAN_OPTIONAL) && (fd == -ENOENT || fd == -ENOTDIR)))
+	if (fd < 0 && (op->flags & AW_PLAN_OPTIONAL) && (fd == -ENOENT || fd == -ENOTDIR))
 		return fd;
-	return aw_fail(err, -fd, "take '%s' of the host", path);
+	if (fd < 0)
+		return aw_fail(err, -fd, "take '%s' of the host", path);
+	if (op->ino == 0)
+		return AW_TAKE_FD(fd);
+	/* What was decided about is what is shown: a name may have come to mean something else. */
+	if (fstat(fd, &st) < 0 || st.st_dev != op->dev || st.st_ino != op->ino)
+		return aw_refuse(err, ESTALE, "'%s' was replaced while the session started", path);
+	return AW_TAKE_FD(fd);
 }
 
 int aw_build_open(const struct aw_plan_header *plan, struct aw_build *ret, struct aw_error *err)
 {
-	*ret = (struct aw_build){ .plan = plan, .root_fd = -EBADF };
+	*ret = (struct aw_build){ .plan = plan, .root_fd = -EBADF, .parent_fd = -EBADF };
 	ret->sources = calloc(plan->op_count + 1, sizeof(*ret->sources));
 	if (ret->sources == NULL)
 		return aw_fail(err, ENOMEM, "open the sources of the view");
@@ -67,131 +74,7 @@ void aw_build_fini(struct aw_build *build)
 	free(build->sources);
 	build->sources = NULL;
 	build->root_fd = aw_fd_close(build->root_fd);
-}
-
-/* Open a name of the new root; no symbolic link in it is followed, wherever the project has put one. */
-static int open_inside(const struct aw_build *build, const char *at)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-	};
-	long fd;
-
-	at += strspn(at, "/");
-	do
-		fd = syscall(SYS_openat2, build->root_fd, *at == '\0' ? "." : at, &how,
-			     sizeof(how));
-	while (fd < 0 && errno == EAGAIN);
-	return fd < 0 ? -errno : (int)fd;
-}
-
-static int remember_own(struct aw_build *build, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (build->own_count == AW_ARRAY_LEN(build->own))
-		return -E2BIG;
-	build->own[build->own_count++] = st.st_dev;
-	return 0;
-}
-
-static bool is_own(const struct aw_build *build, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return false;
-	for (unsigned i = 0; i < build->own_count; i++)
-		if (build->own[i] == st.st_dev)
-			return true;
-	return false;
-}
-
-/* Enter @name below @dir, made first if it is missing and the place is our own. */
-static int enter_or_make(const struct aw_build *build, int dir, const char *name, mode_t mode)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
-
-	if (fd < 0 && errno == ENOENT) {
-		if (!is_own(build, dir))
-			return -EXDEV;
-		if (mkdirat(dir, name, mode) < 0)
-			return -errno;
-		fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
-	}
-	return fd < 0 ? -errno : (int)fd;
-}
-
-/* The directory that holds the last name of @at, with parents made; @ret_name points into @at. */
-static int open_parent(const struct aw_build *build, const char *at, const char **ret_name)
-{
-	autoclose int dir = fcntl(build->root_fd, F_DUPFD_CLOEXEC, 0);
-	const char *p = at + strspn(at, "/");
-
-	for (;;) {
-		char name[256];
-		size_t n = strcspn(p, "/");
-		int next;
-
-		if (p[n] == '\0')
-			break;
-		if (n >= sizeof(name))
-			return -ENAMETOOLONG;
-		memcpy(name, p, n);
-		name[n] = '\0';
-		next = enter_or_make(build, dir, name, 0755);
-		if (next < 0)
-			return next;
-		(void)close(dir);
-		dir = next;
-		p += n + strspn(p + n, "/");
-	}
-	*ret_name = p;
-	return AW_TAKE_FD(dir);
-}
-
-static int make_dir(struct aw_build *build, const char *at, mode_t mode)
-{
-	const char *name;
-	autoclose int dir = open_parent(build, at, &name);
-
-	if (dir < 0)
-		return dir;
-	return enter_or_make(build, dir, name, mode);
-}
-
-static int make_file(struct aw_build *build, const char *at, mode_t mode, struct aw_str content)
-{
-	const char *name;
-	autoclose int dir = open_parent(build, at, &name), fd = -EBADF;
-
-	if (dir < 0)
-		return dir;
-	if (!is_own(build, dir))
-		return -EXDEV;
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (fchmod(fd, mode) < 0)
-		return -errno;
-	return aw_write_all(fd, content.ptr, content.len);
-}
-
-static int make_symlink(struct aw_build *build, const char *at, const char *target)
-{
-	const char *name;
-	autoclose int dir = open_parent(build, at, &name);
-
-	if (dir < 0)
-		return dir;
-	if (!is_own(build, dir))
-		return -EXDEV;
-	return symlinkat(target, dir, name) < 0 ? -errno : 0;
+	build->parent_fd = aw_fd_close(build->parent_fd);
 }
 
 static int attach(int tree, int target, unsigned flags)
@@ -216,26 +99,27 @@ static int attach(int tree, int target, unsigned flags)
 /* Attach @tree at @at; a target that is missing is made, as a directory or a file like the source. */
 static int bind_tree(struct aw_build *build, int tree, const char *at, unsigned flags)
 {
-	autoclose int target = open_inside(build, at);
+	autoclose int target = aw_place_open(build, at);
 	struct stat st;
 
 	if (target == -ENOENT) {
 		if (fstat(tree, &st) < 0)
 			return -errno;
 		if (S_ISDIR(st.st_mode)) {
-			target = make_dir(build, at, 0755);
+			target = aw_place_dir(build, at, 0755);
 		} else {
-			int r = make_file(build, at, 0444, AW_STR(""));
+			int r = aw_place_file(build, at, 0444, AW_STR(""));
 
-			target = r < 0 ? r : open_inside(build, at);
+			target = r < 0 ? r : aw_place_open(build, at);
 		}
 	}
+	aw_place_forget(build, at);
 	return target < 0 ? target : attach(tree, target, flags);
 }
 
 static int op_dir(struct aw_build *build, const struct aw_plan_op *op, uint32_t index)
 {
-	int fd = make_dir(build, aw_plan_text_at(build->plan, op->at), op->mode);
+	int fd = aw_place_dir(build, aw_plan_text_at(build->plan, op->at), op->mode);
 
 	(void)index;
 	if (fd < 0)
@@ -249,25 +133,26 @@ static int op_file(struct aw_build *build, const struct aw_plan_op *op, uint32_t
 	struct aw_str content = { aw_plan_blob_at(build->plan, op->blob), op->blob_len };
 
 	(void)index;
-	return make_file(build, aw_plan_text_at(build->plan, op->at), op->mode, content);
+	return aw_place_file(build, aw_plan_text_at(build->plan, op->at), op->mode, content);
 }
 
 static int op_symlink(struct aw_build *build, const struct aw_plan_op *op, uint32_t index)
 {
 	(void)index;
-	return make_symlink(build, aw_plan_text_at(build->plan, op->at),
-			    aw_plan_text_at(build->plan, op->source));
+	return aw_place_symlink(build, aw_plan_text_at(build->plan, op->at),
+				aw_plan_text_at(build->plan, op->source));
 }
 
 /* mount(2) wants a path: the magic link of the target's fd names exactly what we opened. */
 static int mount_new(struct aw_build *build, const char *at, const char *type, unsigned long flags,
 		     const char *options)
 {
-	autoclose int target = make_dir(build, at, 0755);
+	autoclose int target = aw_place_dir(build, at, 0755);
 	char path[64];
 
 	if (target < 0)
 		return target;
+	aw_place_forget(build, at);
 	(void)aw_str_format(path, sizeof(path), "/proc/self/fd/%d", target);
 	return mount(type, path, type, flags, options) < 0 ? -errno : 0;
 }
@@ -287,10 +172,10 @@ static int op_tmpfs(struct aw_build *build, const struct aw_plan_op *op, uint32_
 	r = mount_new(build, at, "tmpfs", MS_NOSUID | MS_NODEV, options);
 	if (r < 0)
 		return r;
-	fd = open_inside(build, at);
+	fd = aw_place_open(build, at);
 	if (fd < 0)
 		return fd;
-	r = remember_own(build, fd);
+	r = aw_place_own(build, fd);
 	(void)close(fd);
 	return r;
 }
@@ -320,7 +205,7 @@ static int op_bind(struct aw_build *build, const struct aw_plan_op *op, uint32_t
 
 static int op_pin(struct aw_build *build, const struct aw_plan_op *op, uint32_t index)
 {
-	autoclose int target = open_inside(build, aw_plan_text_at(build->plan, op->at));
+	autoclose int target = aw_place_open(build, aw_plan_text_at(build->plan, op->at));
 	autoclose int tree = -EBADF;
 
 	(void)index;
@@ -332,7 +217,7 @@ static int op_pin(struct aw_build *build, const struct aw_plan_op *op, uint32_t 
 
 static int op_mask(struct aw_build *build, const struct aw_plan_op *op, uint32_t index)
 {
-	autoclose int target = open_inside(build, aw_plan_text_at(build->plan, op->at));
+	autoclose int target = aw_place_open(build, aw_plan_text_at(build->plan, op->at));
 	autoclose int empty = -EBADF, tree = -EBADF;
 	struct stat st;
 	int r;
@@ -343,12 +228,12 @@ static int op_mask(struct aw_build *build, const struct aw_plan_op *op, uint32_t
 	if (fstat(target, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode)) {
-		empty = make_dir(build, MASKED_DIR, 0000);
+		empty = aw_place_dir(build, MASKED_DIR, 0000);
 	} else {
-		r = make_file(build, MASKED_FILE, 0000, AW_STR(""));
+		r = aw_place_file(build, MASKED_FILE, 0000, AW_STR(""));
 		if (r < 0 && r != -EEXIST)
 			return r;
-		empty = open_inside(build, MASKED_FILE);
+		empty = aw_place_open(build, MASKED_FILE);
 	}
 	if (empty < 0)
 		return empty;
@@ -406,7 +291,7 @@ static int mount_staging(struct aw_build *build, struct aw_error *err)
 		build->root_fd = open(staging_places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (build->root_fd < 0)
 			return aw_fail(err, errno, "open the cell's root");
-		return remember_own(build, build->root_fd);
+		return aw_place_own(build, build->root_fd);
 	}
 	return aw_refuse(err, ENOENT, "this host has no directory to mount the cell's root at");
 }

@@ -11,12 +11,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "base/str.h"
 
-#define ROUNDS_MAX 200
+#define ROUNDS_MAX 300
+#define ROUNDS_AT_ONCE 5
+#define PAUSE_NS 1000000L
 #define PROCESSES_MAX 16384
 
 /* State letter of /proc/PID/stat: it follows the last ')' of the name, which may hold anything. */
@@ -77,8 +80,12 @@ int aw_freeze_all(struct aw_freeze *freeze, struct aw_error *err)
 				 &count, true);
 	freeze->count = (unsigned)count;
 	for (int round = 0; running > 0 && round < ROUNDS_MAX; round++) {
+		struct timespec pause = { .tv_nsec = PAUSE_NS };
 		pid_t unused[1];
 
+		/* One that is in the kernel stops when it comes out of it. */
+		if (round >= ROUNDS_AT_ONCE)
+			(void)nanosleep(&pause, NULL);
 		(void)kill(-1, SIGSTOP);
 		running = list_processes(unused, 1, &count, false);
 	}

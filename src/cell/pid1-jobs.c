@@ -13,12 +13,17 @@
 #include "base/own.h"
 #include "base/str.h"
 
+/* proc_pid_oom_score_adj(5): thousandths of all memory, or of the limit, added to what a process uses. */
+#define OOM_MAX 1000
+#define VICTIM 200
+#define OOM_TEXT_MAX 16
+
 /*
  * Between vfork and exec: our memory is lent to the child, so it only makes system calls and leaves
  * the errno of what failed in @ret. Each job is a session of its own; pid 1 stays out of them, since
  * with autogroup scheduling a busy agent would otherwise delay the kill.
  */
-static _Noreturn void become_job(const struct aw_job_start *start, int *ret)
+static _Noreturn void become_job(const struct aw_job_start *start, volatile int *ret)
 {
 	sigset_t none;
 	int pty = -EBADF;
@@ -64,6 +69,33 @@ static int tell_exec_failed(const struct aw_job_start *start, int code, int link
 	return aw_ipc_send(link, AW_IPC_CELL_ENDED, &ended, sizeof(ended), NULL, 0, err);
 }
 
+void aw_jobs_mark_victims(struct aw_jobs *jobs)
+{
+	char text[OOM_TEXT_MAX] = "";
+
+	jobs->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (jobs->oom_fd < 0)
+		return;
+	jobs->marks_victims = read(jobs->oom_fd, text, sizeof(text) - 1) > 0;
+	jobs->oom_score_adj = (int)strtol(text, NULL, 10);
+}
+
+/*
+ * A job inherits the value at the fork: neither we nor a vforked child, which both are not dumpable,
+ * could open the child's own file. It may go back to ours, but no lower.
+ */
+static void set_oom_score_adj(const struct aw_jobs *jobs, int more)
+{
+	int value = jobs->oom_score_adj + more;
+	char text[OOM_TEXT_MAX];
+	int len;
+
+	if (!jobs->marks_victims)
+		return;
+	len = aw_str_format(text, sizeof(text), "%d", value < OOM_MAX ? value : OOM_MAX);
+	(void)!pwrite(jobs->oom_fd, text, (size_t)len, 0);
+}
+
 int aw_job_start(struct aw_jobs *jobs, const struct aw_job_start *start, int link, int pty_master,
 		 struct aw_error *err)
 {
@@ -76,9 +108,11 @@ int aw_job_start(struct aw_jobs *jobs, const struct aw_job_start *start, int lin
 	if (slot < 0)
 		return tell_exec_failed(start, EAGAIN, link, err);
 	environ = start->env; /* execvpe searches the PATH of the caller */
+	set_oom_score_adj(jobs, VICTIM);
 	pid = vfork();
 	if (pid == 0)
-		become_job(start, (int *)(uintptr_t)&exec_errno);
+		become_job(start, &exec_errno);
+	set_oom_score_adj(jobs, 0);
 	if (pid < 0)
 		return tell_exec_failed(start, errno, link, err);
 	if (exec_errno != 0) {

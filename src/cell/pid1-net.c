@@ -3,8 +3,9 @@
  *	127.0.0.1:3128	the explicit proxy,
  *	127.0.0.1:53	the DNS stub, UDP and TCP,
  *	198.18.0.0/15	a synthetic range, all of it local, with a listener on every granted port.
- * Making a network namespace costs as much as all the mounts together, so a helper process makes it
- * meanwhile. The helper shares our descriptor table: what it opens is ours, it only tells the numbers.
+ * Making a network namespace costs as much as all the mounts together, so a helper process makes it,
+ * and the ipc namespace, meanwhile. The helper shares our descriptor table: what it opens is ours, it
+ * only tells the numbers. It unshares by itself, since clone would make us wait for it.
  *
  * The range needs an address on lo rather than a local route: resolvers with AI_ADDRCONFIG answer
  * nothing while 127.0.0.1 is the only address there is.
@@ -35,13 +36,19 @@
 #define SYNTHETIC_MASK "255.254.0.0"
 #define BACKLOG 512
 
-/* What the helper writes into its pipe: the parts, or why there are none. */
+static const struct {
+	const char *path;
+	int type;
+} made_beside[AW_NET_NAMESPACES] = {
+	{ "/proc/thread-self/ns/net", CLONE_NEWNET },
+	{ "/proc/thread-self/ns/ipc", CLONE_NEWIPC },
+};
+
+/* What the helper writes into its pipe: the descriptors in the shared table, or why there are none. */
 struct net_answer {
-	struct aw_net_parts parts;
+	int fd[AW_NET_NAMESPACES];
 	struct aw_error err;
 };
-/* Both ends are one program and the pipe holds it whole: the reader asks for exactly this size. */
-_Static_assert(sizeof(struct net_answer) <= 4096, "one pipe write");
 
 static int set_address(int fd, unsigned long request, struct ifreq *ifr, const char *address)
 {
@@ -97,55 +104,32 @@ static int listen_on(struct aw_net_parts *parts, enum aw_ipc_listener_kind kind,
 	return 0;
 }
 
-static int open_parts(const struct aw_plan_header *plan, struct aw_net_parts *parts,
-		      struct aw_error *err)
+static int make_namespaces(struct net_answer *answer)
 {
-	static const struct {
-		enum aw_ipc_listener_kind kind;
-		uint16_t port;
-	} fixed[] = {
-		{ AW_IPC_LISTEN_PROXY, PROXY_PORT },
-		{ AW_IPC_LISTEN_DNS_UDP, DNS_PORT },
-		{ AW_IPC_LISTEN_DNS_TCP, DNS_PORT },
-	};
-	int r;
+	struct aw_error *err = &answer->err;
 
-	r = bring_up_lo(plan->has_network, err);
-	if (r < 0)
-		return r;
-	parts->namespace_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (parts->namespace_fd < 0)
-		return aw_fail(err, errno, "open the network namespace");
-	if (!plan->has_network)
-		return 0;
-	for (size_t i = 0; i < AW_ARRAY_LEN(fixed); i++) {
-		r = listen_on(parts, fixed[i].kind, fixed[i].port, err);
-		if (r < 0)
-			return r;
-	}
-	for (uint32_t i = 0; i < plan->port_count; i++) {
-		r = listen_on(parts, AW_IPC_LISTEN_TRANSPARENT, plan->port[i], err);
-		if (r < 0)
-			return r;
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC) < 0)
+		return aw_fail(err, errno, "make the cell's network and ipc namespaces");
+	for (size_t i = 0; i < AW_NET_NAMESPACES; i++) {
+		answer->fd[i] = open(made_beside[i].path, O_RDONLY | O_CLOEXEC);
+		if (answer->fd[i] < 0)
+			return aw_fail(err, errno, "open '%s'", made_beside[i].path);
 	}
 	return 0;
 }
 
-static _Noreturn void helper(const struct aw_plan_header *plan, int out)
+static _Noreturn void helper(int out)
 {
-	struct net_answer answer = { .parts.namespace_fd = -EBADF };
+	struct net_answer answer = { 0 };
 
-	(void)open_parts(plan, &answer.parts, &answer.err);
 	/* On failure the descriptors stay in the table that we share: the cell is about to end. */
+	(void)make_namespaces(&answer);
 	_exit(aw_write_all(out, &answer, sizeof(answer)) < 0);
 }
 
-int aw_net_start(const struct aw_plan_header *plan, struct aw_net_job *ret, struct aw_error *err)
+int aw_net_start(struct aw_net_job *ret, struct aw_error *err)
 {
-	struct clone_args args = {
-		.flags = CLONE_FILES | CLONE_NEWNET,
-		.exit_signal = SIGCHLD,
-	};
+	struct clone_args args = { .flags = CLONE_FILES, .exit_signal = SIGCHLD };
 	int ends[2];
 	long pid;
 
@@ -157,35 +141,54 @@ int aw_net_start(const struct aw_plan_header *plan, struct aw_net_job *ret, stru
 
 		(void)close(ends[0]);
 		(void)close(ends[1]);
-		return aw_fail(err, code, "make the cell's network namespace");
+		return aw_fail(err, code, "start the network helper");
 	}
 	if (pid == 0)
-		helper(plan, ends[1]);
+		helper(ends[1]);
 	*ret = (struct aw_net_job){ .pid = (pid_t)pid, .pipe = { ends[0], ends[1] } };
 	return 0;
 }
 
-int aw_net_join(struct aw_net_job *job, struct aw_net_parts *ret, struct aw_error *err)
+int aw_net_join(struct aw_net_job *job, struct aw_error *err)
 {
 	struct net_answer answer;
 	autoclose int in = AW_TAKE_FD(job->pipe[0]), out = AW_TAKE_FD(job->pipe[1]);
-	ssize_t n;
 
 	/* The table is shared, so the pipe's end cannot tell of a helper's death: its exit can. */
 	while (waitpid(job->pid, NULL, 0) < 0)
 		if (errno != EINTR)
 			return aw_fail(err, errno, "wait for the network helper");
 	(void)fcntl(in, F_SETFL, O_NONBLOCK);
-	n = read(in, &answer, sizeof(answer));
-	if (n != (ssize_t)sizeof(answer))
+	if (read(in, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
 		return aw_refuse(err, EPROTO, "the network helper ended without an answer");
 	if (answer.err.code != 0) {
 		*err = answer.err;
-		return aw_while(err, "make the cell's network");
+		return -err->code;
 	}
-	*ret = answer.parts;
-	if (setns(ret->namespace_fd, CLONE_NEWNET) < 0)
-		return aw_fail(err, errno, "enter the cell's network namespace");
-	ret->namespace_fd = aw_fd_close(ret->namespace_fd);
+	for (size_t i = 0; i < AW_NET_NAMESPACES; i++) {
+		autoclose int fd = answer.fd[i];
+
+		if (setns(fd, made_beside[i].type) < 0)
+			return aw_fail(err, errno, "enter '%s'", made_beside[i].path);
+	}
 	return 0;
+}
+
+int aw_net_open(const struct aw_plan_header *plan, struct aw_net_parts *ret, struct aw_error *err)
+{
+	static const struct {
+		enum aw_ipc_listener_kind kind;
+		uint16_t port;
+	} fixed[] = {
+		{ AW_IPC_LISTEN_PROXY, PROXY_PORT },
+		{ AW_IPC_LISTEN_DNS_UDP, DNS_PORT },
+		{ AW_IPC_LISTEN_DNS_TCP, DNS_PORT },
+	};
+	int r = bring_up_lo(plan->has_network, err);
+
+	for (size_t i = 0; r == 0 && plan->has_network && i < AW_ARRAY_LEN(fixed); i++)
+		r = listen_on(ret, fixed[i].kind, fixed[i].port, err);
+	for (uint32_t i = 0; r == 0 && plan->has_network && i < plan->port_count; i++)
+		r = listen_on(ret, AW_IPC_LISTEN_TRANSPARENT, plan->port[i], err);
+	return r;
 }

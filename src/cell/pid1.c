@@ -1,7 +1,7 @@
 /*
  * warden-cell - pid 1 of a cell. Started by the launcher inside fresh user, mount, pid, ipc, uts and
- * cgroup namespaces, with its rights there as ambient capabilities, and three descriptors: the link
- * to the monitor, the plan, a pidfd of the monitor.
+ * cgroup namespaces, with its rights there as ambient capabilities, and two descriptors: the link to
+ * the monitor and a pidfd of the monitor. The plan comes over the link.
  *
  * It ends when the agent has ended or the monitor is gone, and with it, as pid 1, everything inside.
  * Three things tell it of the monitor's death: PDEATHSIG, the pidfd, the end of the link.
@@ -34,17 +34,17 @@ struct pid1 {
 	struct aw_freeze freeze;
 };
 
-static int map_plan(const struct aw_plan_header **ret, struct aw_error *err)
+static int map_plan(int take_fd, const struct aw_plan_header **ret, struct aw_error *err)
 {
+	autoclose int fd = take_fd;
 	struct stat st;
 	void *bytes;
 
-	if (fstat(AW_PID1_PLAN, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return aw_fail(err, errno, "read the plan");
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, AW_PID1_PLAN, 0);
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return aw_fail(err, errno, "map the plan");
-	(void)close(AW_PID1_PLAN);
 	*ret = bytes;
 	return aw_plan_check(bytes, (size_t)st.st_size, err);
 }
@@ -76,23 +76,22 @@ static int become_agent(const struct aw_plan_header *plan, struct aw_error *err)
 	return 0;
 }
 
+/* CELL_MAPPED: the ids are mapped; the first descriptor is the plan, the others are its trees. */
 static int set_up_view(struct pid1 *p, struct aw_error *err)
 {
 	static struct aw_ipc_message message;
-	int trees[AW_IPC_FDS_MAX];
-	size_t count;
 	int r;
 
-	r = aw_build_open(p->plan, &p->build, err);
-	if (r < 0)
-		return r;
 	r = expect(AW_IPC_CELL_MAPPED, &message, err);
-	if (r < 0)
-		return r;
-	count = message.fd_count;
-	memcpy(trees, message.fds, sizeof(trees));
-	r = become_agent(p->plan, err);
-	return r < 0 ? r : aw_build_root(&p->build, trees, count, err);
+	if (r == 0)
+		r = map_plan(AW_TAKE_FD(message.fds[0]), &p->plan, err);
+	if (r == 0)
+		r = aw_build_open(p->plan, &p->build, err);
+	if (r == 0 && p->plan->is_memory_limited)
+		aw_jobs_mark_victims(&p->jobs);
+	if (r == 0)
+		r = become_agent(p->plan, err);
+	return r < 0 ? r : aw_build_root(&p->build, message.fds + 1, message.fd_count - 1, err);
 }
 
 /* The monitor keeps these to watch the mounts and, if one is lost, to put it back from outside. */
@@ -148,6 +147,8 @@ static int measure_and_tell(struct pid1 *p, struct aw_error *err)
 	sent = count;
 	for (int fd = 0; fd <= AW_PID1_MONITOR; fd++)
 		fds[count++] = fd;
+	if (p->jobs.marks_victims)
+		fds[count++] = p->jobs.oom_fd;
 	r = aw_pid1_measure(p->plan, fds, count, &p->ready.checks_held, err);
 	if (r == 0)
 		r = aw_ipc_send(AW_PID1_LINK, AW_IPC_CELL_READY, &p->ready, sizeof(p->ready), fds,
@@ -161,9 +162,7 @@ static int set_up(struct pid1 *p, struct aw_error *err)
 {
 	int r;
 
-	r = map_plan(&p->plan, err);
-	if (r == 0)
-		r = aw_net_start(p->plan, &p->net_job, err);
+	r = aw_net_start(&p->net_job, err);
 	if (r == 0)
 		r = set_up_view(p, err);
 	aw_build_fini(&p->build);
@@ -171,7 +170,9 @@ static int set_up(struct pid1 *p, struct aw_error *err)
 				  strlen(aw_plan_text_at(p->plan, p->plan->hostname))) < 0)
 		r = aw_fail(err, errno, "sethostname");
 	if (r == 0)
-		r = aw_net_join(&p->net_job, &p->net, err);
+		r = aw_net_join(&p->net_job, err);
+	if (r == 0)
+		r = aw_net_open(p->plan, &p->net, err);
 	if (r == 0)
 		r = write_caps(p->plan, err);
 	if (r == 0)
@@ -267,11 +268,12 @@ static int exec_job(struct pid1 *p, struct aw_ipc_message *message, struct aw_er
 	return err->code == EPIPE ? -EPIPE : 0;
 }
 
+/* What would not stop is said, not passed over: the monitor then ends the session. */
 static int freeze(struct pid1 *p, struct aw_error *err)
 {
-	/* What would not stop is the monitor's to judge: it sees the processes and the mounts. */
-	(void)aw_freeze_all(&p->freeze, err);
-	return aw_ipc_send(AW_PID1_LINK, AW_IPC_CELL_FROZEN, NULL, 0, NULL, 0, err);
+	struct aw_ipc_frozen frozen = { .is_complete = aw_freeze_all(&p->freeze, err) == 0 };
+
+	return aw_ipc_send(AW_PID1_LINK, AW_IPC_CELL_FROZEN, &frozen, sizeof(frozen), NULL, 0, err);
 }
 
 static int handle_message(struct pid1 *p, struct aw_error *err)
@@ -345,6 +347,19 @@ static int wait_for_go(struct aw_error *err)
 	return expect(AW_IPC_CELL_GO, &message, err);
 }
 
+/*
+ * What a control group has counted is gone with its last process, which we are: the monitor reads it
+ * and closes the link.
+ */
+static void wait_for_release(void)
+{
+	struct pollfd polls[] = { { .fd = AW_PID1_LINK },
+				  { .fd = AW_PID1_MONITOR, .events = POLLIN } };
+
+	while (poll(polls, AW_ARRAY_LEN(polls), -1) < 0 && errno == EINTR)
+		;
+}
+
 int main(void)
 {
 	static struct pid1 p;
@@ -367,5 +382,7 @@ int main(void)
 		r = serve(&p, child_fd, &err);
 	aw_jobs_end_all();
 	(void)aw_ipc_send(AW_PID1_LINK, AW_IPC_CELL_EMPTY, NULL, 0, NULL, 0, &err);
+	if (p.plan->is_memory_limited)
+		wait_for_release();
 	return r < 0 ? 125 : 0;
 }

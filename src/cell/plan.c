@@ -127,6 +127,16 @@ void aw_plan_bind(struct aw_plan_builder *b, const char *source, const char *at,
 	add(b, (struct aw_plan_op){ .code = AW_PLAN_BIND, .flags = (uint16_t)flags }, at, source);
 }
 
+void aw_plan_bind_inode(struct aw_plan_builder *b, const char *source, const char *at,
+			unsigned flags, uint64_t dev, uint64_t ino)
+{
+	struct aw_plan_op op = { .code = AW_PLAN_BIND, .flags = (uint16_t)flags };
+
+	op.dev = dev;
+	op.ino = ino;
+	add(b, op, at, source);
+}
+
 void aw_plan_tree(struct aw_plan_builder *b, const char *at, unsigned flags)
 {
 	struct aw_plan_op op = { .code = AW_PLAN_TREE, .flags = (uint16_t)flags };
@@ -171,6 +181,8 @@ int aw_plan_seal(struct aw_plan_builder *b, struct aw_plan_header *header, struc
 				       &header->argv.offset, &header->env.offset };
 
 	_Static_assert(sizeof(*header) % 8 == 0 && sizeof(struct aw_plan_op) % 8 == 0, "alignment");
+	if (b->failed == -ENOMEM)
+		return aw_fail(err, ENOMEM, "build the cell's plan");
 	if (b->failed != 0)
 		return aw_refuse(err, -b->failed, "the cell's plan grew too large at '%s'",
 				 b->failed_at);
@@ -186,11 +198,11 @@ int aw_plan_seal(struct aw_plan_builder *b, struct aw_plan_header *header, struc
 	header->op_count = b->op_count;
 	header->size = text_start + (uint32_t)b->text.len;
 	header->allowed_dev_mounts = b->device_count;
+	/* Both areas together are smaller than its maximum. */
 	if (aw_buf_append(&bytes, header, sizeof(*header)) < 0 ||
 	    aw_buf_append(&bytes, b->ops.data, ops_len) < 0 ||
 	    aw_buf_append(&bytes, b->text.data, b->text.len) < 0)
-		return aw_refuse(err, ENOBUFS, "the cell's plan is larger than %d bytes",
-				 AW_PLAN_SIZE_MAX);
+		return aw_fail(err, ENOMEM, "seal the cell's plan");
 	return aw_memfd_sealed("warden-plan", bytes.data, bytes.len, bytes.len, err);
 }
 

@@ -63,6 +63,7 @@ struct aw_plan_op {
 	uint32_t at, source; /* offsets of NUL-terminated text; 0 = none */
 	uint32_t blob, blob_len;
 	uint64_t size;
+	uint64_t dev, ino; /* BIND: what `source` must be; ino 0: whatever it is */
 };
 
 /* `count` NUL-terminated texts one behind the other at `offset`. */
@@ -81,6 +82,7 @@ struct aw_plan_header {
 	uint16_t rows, columns;    /* of the pty */
 	uint8_t stdio_is_pty[3];   /* which of 0, 1, 2 of the agent are the pty */
 	uint8_t landlock_required; /* refuse to start without it */
+	uint8_t is_memory_limited; /* the kernel may kill for memory: the agent before pid 1 */
 	uint32_t port_count;
 	uint16_t port[AW_PLAN_PORTS_MAX];           /* transparent listeners */
 	uint64_t limit_open_files, limit_processes; /* 0 = as it is */
@@ -108,6 +110,9 @@ void aw_plan_tmpfs(struct aw_plan_builder *b, const char *at, uint32_t mode, uin
 void aw_plan_proc(struct aw_plan_builder *b, const char *at);
 void aw_plan_devpts(struct aw_plan_builder *b, const char *at);
 void aw_plan_bind(struct aw_plan_builder *b, const char *source, const char *at, unsigned flags);
+/* As aw_plan_bind, and the cell is refused if @source is not this inode (@ino 0: any). */
+void aw_plan_bind_inode(struct aw_plan_builder *b, const char *source, const char *at,
+			unsigned flags, uint64_t dev, uint64_t ino);
 void aw_plan_tree(struct aw_plan_builder *b, const char *at, unsigned flags); /* next tree fd */
 void aw_plan_pin(struct aw_plan_builder *b, const char *at, unsigned flags);
 void aw_plan_mask(struct aw_plan_builder *b, const char *at, unsigned flags);

@@ -34,23 +34,41 @@ static bool is_system(const char *path)
 	return false;
 }
 
-/* An executable regular file outside of the workspace, as its canonical path; NULL otherwise. */
+static bool is_in_workspace(const struct aw_program_search *search, const char *path)
+{
+	return search->workspace != NULL && aw_path_is_within(path, search->workspace);
+}
+
+/* An executable regular file, as its canonical path; NULL otherwise. */
+static char *real_program(const char *name)
+{
+	autofree char *path = realpath(name, NULL);
+	struct stat st;
+
+	if (path == NULL || stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+		return NULL;
+	return AW_TAKE_PTR(path);
+}
+
+/*
+ * A program of @dir that is not of the workspace, nor named by a link in it: such a link could lead to
+ * any tree of the person's, which would then be granted.
+ */
 static char *probe(const struct aw_program_search *search, const char *dir, size_t dir_len,
 		   const char *name)
 {
 	char joined[PATH_MAX];
-	autofree char *path = NULL;
-	struct stat st;
+	autofree char *path = NULL, *real_dir = NULL;
 
 	if (dir_len == 0 || dir[0] != '/' ||
-	    aw_str_format(joined, sizeof(joined), "%.*s/%s", (int)dir_len, dir, name) < 0)
+	    aw_str_format(joined, sizeof(joined), "%.*s", (int)dir_len, dir) < 0)
 		return NULL;
-	path = realpath(joined, NULL);
-	if (path == NULL || stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+	real_dir = realpath(joined, NULL);
+	if (real_dir == NULL || is_in_workspace(search, real_dir) ||
+	    aw_str_format(joined, sizeof(joined), "%s/%s", real_dir, name) < 0)
 		return NULL;
-	if (search->workspace != NULL && aw_path_is_within(path, search->workspace))
-		return NULL;
-	return AW_TAKE_PTR(path);
+	path = real_program(joined);
+	return path == NULL || is_in_workspace(search, path) ? NULL : AW_TAKE_PTR(path);
 }
 
 int aw_program_find(const struct aw_program_search *search, const char *name, char **ret,
@@ -59,8 +77,8 @@ int aw_program_find(const struct aw_program_search *search, const char *name, ch
 	struct aw_str rest = aw_str_from(search->path), dir;
 
 	if (strchr(name, '/') != NULL) {
-		*ret = realpath(name, NULL);
-		return *ret == NULL ? aw_fail(err, errno, "program '%s'", name) : 0;
+		*ret = real_program(name);
+		return *ret == NULL ? aw_refuse(err, ENOENT, "there is no program '%s'", name) : 0;
 	}
 	while (aw_str_next(&rest, ':', &dir)) {
 		*ret = probe(search, dir.ptr, dir.len, name);
@@ -118,8 +136,8 @@ static size_t version_tree(const char *path)
 /* Directories that hold many people's or many programs' things: never granted as "the tree". */
 static bool is_broad(const char *dir, size_t len, const char *home)
 {
-	static const char *const broad[] = { "",      "/opt", "/usr/local", "/srv",
-					     "/home", "/tmp", "/var" };
+	static const char *const broad[] = { "",      "/opt", "/usr/local", "/srv", "/home",
+					     "/root", "/tmp", "/var",       "/mnt", "/media" };
 	static const char *const broad_home[] = { "", "/.local", "/.config", "/.cache",
 						  "/.local/share" };
 	size_t home_len = strlen(home);
@@ -127,6 +145,8 @@ static bool is_broad(const char *dir, size_t len, const char *home)
 	for (size_t i = 0; i < AW_ARRAY_LEN(broad); i++)
 		if (len == strlen(broad[i]) && strncmp(dir, broad[i], len) == 0)
 			return true;
+	if (len > 6 && strncmp(dir, "/home/", 6) == 0 && memchr(dir + 6, '/', len - 6) == NULL)
+		return true; /* somebody's home */
 	if (len < home_len || strncmp(dir, home, home_len) != 0)
 		return false;
 	for (size_t i = 0; i < AW_ARRAY_LEN(broad_home); i++)
@@ -184,6 +204,20 @@ static ssize_t read_head(const char *path, char *head)
 	return n < 0 ? -errno : n;
 }
 
+/* The next word of a script's first line: the kernel and env(1) take blanks and tabs alike. */
+static bool next_word(struct aw_str *line, struct aw_str *ret)
+{
+	size_t n = 0;
+
+	*line = aw_str_trim(*line);
+	while (n < line->len && line->ptr[n] != ' ' && line->ptr[n] != '\t')
+		n++;
+	*ret = (struct aw_str){ line->ptr, n };
+	line->ptr += n;
+	line->len -= n;
+	return n > 0;
+}
+
 /* The program that a script's first line asks for: "#!/usr/bin/env -S node --flag" asks for node. */
 static bool script_interpreter(struct aw_str head, struct aw_str *ret)
 {
@@ -193,19 +227,17 @@ static bool script_interpreter(struct aw_str head, struct aw_str *ret)
 		return false;
 	head.ptr += 2;
 	head.len -= 2;
-	if (!aw_str_next(&head, '\n', &line))
+	if (!aw_str_next(&head, '\n', &line) || !next_word(&line, &word))
 		return false;
-	line = aw_str_trim(line);
-	if (!aw_str_next(&line, ' ', &word) || word.len == 0)
-		return false;
-	if (aw_str_ends(word, "/env") && line.ptr != NULL) {
-		while (aw_str_next(&line, ' ', &word))
-			if (word.len > 0 && word.ptr[0] != '-' &&
-			    memchr(word.ptr, '=', word.len) == NULL)
-				break;
-	}
 	*ret = word;
-	return word.len > 0;
+	if (!aw_str_ends(word, "/env"))
+		return true;
+	while (next_word(&line, &word))
+		if (word.ptr[0] != '-' && memchr(word.ptr, '=', word.len) == NULL) {
+			*ret = word;
+			break;
+		}
+	return true;
 }
 
 /* PT_INTERP of a 64-bit ELF file (elf(5)), if it lies in the head that was read. */
@@ -254,6 +286,8 @@ static int next_hop(const struct aw_program_search *search, const char *path, ch
 	name = aw_str_dup(interpreter);
 	if (name == NULL)
 		return aw_fail(err, ENOMEM, "follow '%s'", path);
+	if (is_in_workspace(search, name)) /* it is seen there as it is, wherever it leads */
+		return 0;
 	if (aw_program_find(search, name, ret, &none) < 0)
 		return aw_refuse(err, ENOENT, "'%s' needs '%s', which is not on this host", path,
 				 name);
@@ -284,7 +318,7 @@ int aw_program_grant(const struct aw_program_search *search, const char *path, s
 	if (at == NULL)
 		return aw_fail(err, ENOMEM, "grant '%s'", path);
 	for (int hop = 0; hop < HOPS_MAX; hop++) {
-		char *next;
+		char *next = NULL;
 		int r = grant_tree(search, at, g, err);
 
 		if (r == 0)

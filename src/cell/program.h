@@ -20,7 +20,7 @@ struct aw_program_search {
 
 /*
  * Find @name. Returns 0 and its canonical path (the caller frees); -ENOENT. A name with a slash is
- * taken as it is.
+ * not searched for, and may lie anywhere.
  */
 int aw_program_find(const struct aw_program_search *search, const char *name, char **ret,
 		    struct aw_error *err);

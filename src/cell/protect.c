@@ -1,22 +1,26 @@
 #include "cell/protect.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/own.h"
 #include "base/str.h"
+#include "cell/hardlink.h"
+#include "policy/paths.h"
 
-#define SUBMODULE_DEPTH_MAX 8
-#define SUBMODULES_MAX 128
-
-/* By directory where possible: inside a read-only directory no name can be replaced. */
+/*
+ * What is run by opening the folder, entering it, or using version control: not what is run by building
+ * the project, since its own code is then run as well, and that the agent is here to write.
+ * By directory where possible: inside a read-only directory no name can be replaced.
+ */
 static const struct aw_protect_name protected_names[] = {
 	{ ".vscode", AW_PROTECT_EDITOR },
 	{ ".idea", AW_PROTECT_EDITOR },
@@ -24,7 +28,10 @@ static const struct aw_protect_name protected_names[] = {
 	{ ".fleet", AW_PROTECT_EDITOR },
 	{ ".vimrc", AW_PROTECT_EDITOR },
 	{ ".nvim.lua", AW_PROTECT_EDITOR },
+	{ ".nvimrc", AW_PROTECT_EDITOR },
+	{ ".lvimrc", AW_PROTECT_EDITOR },
 	{ ".exrc", AW_PROTECT_EDITOR },
+	{ ".helix", AW_PROTECT_EDITOR },
 	{ ".dir-locals.el", AW_PROTECT_EDITOR },
 	{ ".devcontainer", AW_PROTECT_EDITOR },
 	{ ".devcontainer.json", AW_PROTECT_EDITOR },
@@ -40,6 +47,11 @@ static const struct aw_protect_name protected_names[] = {
 	{ ".opencode", AW_PROTECT_AGENT },
 	{ "opencode.json", AW_PROTECT_AGENT },
 	{ ".aider.conf.yml", AW_PROTECT_AGENT },
+	{ ".windsurf", AW_PROTECT_AGENT },
+	{ ".roo", AW_PROTECT_AGENT },
+	{ ".kiro", AW_PROTECT_AGENT },
+	{ ".continue", AW_PROTECT_AGENT },
+	{ ".amazonq", AW_PROTECT_AGENT },
 	{ ".github/workflows", AW_PROTECT_CI },
 	{ ".github/actions", AW_PROTECT_CI },
 	{ ".gitlab-ci.yml", AW_PROTECT_CI },
@@ -60,13 +72,18 @@ static const struct aw_protect_name protected_names[] = {
 	{ ".zprofile", AW_PROTECT_SHELL },
 	{ ".husky", AW_PROTECT_SHELL },
 	{ "lefthook.yml", AW_PROTECT_SHELL },
+	{ "lefthook.yaml", AW_PROTECT_SHELL },
+	{ ".lefthook.yml", AW_PROTECT_SHELL },
 	{ ".pre-commit-config.yaml", AW_PROTECT_SHELL },
 	{ ".mise.toml", AW_PROTECT_SHELL },
+	{ ".mise.local.toml", AW_PROTECT_SHELL },
 	{ "mise.toml", AW_PROTECT_SHELL },
+	{ "mise.local.toml", AW_PROTECT_SHELL },
+	{ ".mise/config.toml", AW_PROTECT_SHELL },
+	{ ".config/mise.toml", AW_PROTECT_SHELL },
+	{ ".autoenv.zsh", AW_PROTECT_SHELL },
+	{ ".hg/hgrc", AW_PROTECT_SHELL },
 };
-
-/* In a git directory: hooks and whatever configures a command that git will run. */
-static const char *const git_names[] = { "hooks", "config", "config.worktree", "info/attributes" };
 
 const struct aw_protect_name *aw_protect_names(size_t *ret_count)
 {
@@ -74,30 +91,60 @@ const struct aw_protect_name *aw_protect_names(size_t *ret_count)
 	return protected_names;
 }
 
-/* Is there something real at @path below @dir_fd? 1 yes, 0 no, 2: a link is on the way. */
-static int exists(int dir_fd, const char *path)
+/* O_PATH or a directory: what lies behind a link is not what was asked for. */
+static int open_plain(int dir_fd, const char *path, unsigned flags)
 {
-	struct aw_error err;
-	int fd = aw_open_beneath(dir_fd, path, O_PATH | O_NOFOLLOW, &err);
-	struct stat st;
-	int r = 0;
+	struct open_how how = {
+		.flags = flags | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	long fd;
 
-	if (fd < 0)
-		return err.code == EXDEV || err.code == ELOOP ? 2 : 0;
-	if (fstat(fd, &st) == 0)
-		r = S_ISLNK(st.st_mode) ? 2 : 1;
-	(void)close(fd);
-	return r;
+	do
+		fd = syscall(SYS_openat2, dir_fd, *path != '\0' ? path : ".", &how, sizeof(how));
+	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Pin the directories between @root_at and the last name of @path. */
-static int pin_between(const char *root_at, const char *path, struct aw_grants *g,
+enum aw_protect_sight aw_protect_look(int dir_fd, const char *path)
+{
+	autoclose int fd = open_plain(dir_fd, path, O_PATH);
+	struct stat st;
+
+	if (fd < 0)
+		return fd == -ELOOP ? AW_PROTECT_LINK : AW_PROTECT_NOTHING;
+	return fstat(fd, &st) == 0 && S_ISLNK(st.st_mode) ? AW_PROTECT_LINK : AW_PROTECT_REAL;
+}
+
+DIR *aw_protect_list(int dir_fd, const char *path)
+{
+	int fd = open_plain(dir_fd, path, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd < 0)
+		errno = -fd;
+	else if (dir == NULL)
+		(void)aw_fd_close(fd);
+	return dir;
+}
+
+int aw_protect_join(const char *dir, const char *name, char *out, struct aw_error *err)
+{
+	const char *slash = *dir != '\0' && *name != '\0' ? "/" : "";
+
+	return aw_str_format(out, PATH_MAX, "%s%s%s", dir, slash, name) < 0
+		       ? aw_fail(err, ENAMETOOLONG, "'%s'", name)
+		       : 0;
+}
+
+/* Pin the directories between the place and the last name of @path. */
+static int pin_between(const struct aw_protect_place *place, const char *path, struct aw_grants *g,
 		       struct aw_error *err)
 {
 	char at[PATH_MAX];
 
 	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-		if (aw_str_format(at, sizeof(at), "%s/%.*s", root_at, (int)(slash - path), path) <
+		if (aw_str_format(at, sizeof(at), "%s/%.*s", place->at, (int)(slash - path), path) <
 		    0)
 			return aw_fail(err, ENAMETOOLONG, "'%s'", path);
 		if (aw_grants_add(&g->pins, at, err) < 0)
@@ -106,116 +153,54 @@ static int pin_between(const char *root_at, const char *path, struct aw_grants *
 	return 0;
 }
 
-static int hold(int root_fd, const char *root_at, const char *path, struct aw_grants *g,
-		struct aw_error *err)
+int aw_protect_pin(const struct aw_protect_place *place, const char *path, struct aw_grants *g,
+		   struct aw_error *err)
 {
 	char at[PATH_MAX];
-	int what = exists(root_fd, path);
 
-	if (what == 0)
+	if (aw_protect_join(place->at, path, at, err) < 0 || pin_between(place, path, g, err) < 0)
+		return -err->code;
+	return aw_grants_add(&g->pins, at, err);
+}
+
+int aw_protect_hold(const struct aw_protect_place *place, const char *path, struct aw_grants *g,
+		    struct aw_error *err)
+{
+	enum aw_protect_sight what = aw_protect_look(place->fd, path);
+	char at[PATH_MAX], shown[512];
+
+	if (what == AW_PROTECT_NOTHING)
 		return 0;
-	if (what == 2)
+	if (what == AW_PROTECT_LINK) {
+		(void)aw_str_escape(aw_str_from(path), shown, sizeof(shown));
 		return aw_grants_note(g, err, "%s is a symbolic link: its target is not protected",
-				      path);
-	if (aw_str_format(at, sizeof(at), "%s/%s", root_at, path) < 0)
-		return aw_fail(err, ENAMETOOLONG, "'%s'", path);
-	if (pin_between(root_at, path, g, err) < 0)
-		return -err->code;
-	return aw_grants_add(&g->protects, at, err);
-}
-
-/* What a walk over submodules has left: they are found by looking, and a repository may be hostile. */
-struct module_walk {
-	struct aw_grants *g;
-	unsigned depth_left, modules_left;
-};
-
-static int walk_modules(int dir_fd, const char *at, struct module_walk *walk, struct aw_error *err);
-
-/* One git directory: its own names, then the git directories of its submodules. */
-static int protect_one(int git_fd, const char *git_at, struct module_walk *walk,
-		       struct aw_error *err)
-{
-	autoclose int modules = -EBADF;
-	struct aw_error none;
-	char at[PATH_MAX];
-
-	if (aw_grants_add(&walk->g->pins, git_at, err) < 0)
-		return -err->code;
-	for (size_t i = 0; i < AW_ARRAY_LEN(git_names); i++)
-		if (hold(git_fd, git_at, git_names[i], walk->g, err) < 0)
-			return -err->code;
-	modules = aw_open_beneath(git_fd, "modules", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, &none);
-	if (modules < 0)
-		return 0;
-	if (aw_str_format(at, sizeof(at), "%s/modules", git_at) < 0)
-		return aw_fail(err, ENAMETOOLONG, "'%s'", git_at);
-	return walk_modules(modules, at, walk, err);
-}
-
-/* The name of a submodule may hold slashes: a directory without HEAD is only a level on the way. */
-static int visit_module(int dir_fd, const char *dir_at, const char *name, struct module_walk *walk,
-			struct aw_error *err)
-{
-	struct aw_error none;
-	autoclose int fd =
-		aw_open_beneath(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, &none);
-	char at[PATH_MAX];
-
-	if (fd < 0)
-		return 0;
-	if (walk->modules_left == 0)
-		return aw_refuse(err, E2BIG, "more than %d directories of submodules below '%s'",
-				 SUBMODULES_MAX, dir_at);
-	walk->modules_left--;
-	if (aw_str_format(at, sizeof(at), "%s/%s", dir_at, name) < 0)
-		return aw_fail(err, ENAMETOOLONG, "'%s'", name);
-	return exists(fd, "HEAD") == 1 ? protect_one(fd, at, walk, err)
-				       : walk_modules(fd, at, walk, err);
-}
-
-static int walk_modules(int dir_fd, const char *at, struct module_walk *walk, struct aw_error *err)
-{
-	int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *entry;
-	int r;
-
-	if (dir == NULL) {
-		int code = errno;
-
-		(void)aw_fd_close(copy);
-		return aw_fail(err, code, "list '%s'", at);
+				      shown);
 	}
-	r = walk->depth_left == 0 ? aw_refuse(err, E2BIG, "submodules nest too deep at '%s'", at)
-				  : aw_grants_add(&walk->g->pins, at, err);
-	walk->depth_left--;
-	while (r == 0 && (entry = readdir(dir)) != NULL)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = visit_module(dir_fd, at, entry->d_name, walk, err);
-	walk->depth_left++;
-	(void)closedir(dir);
-	return r;
+	if (aw_protect_join(place->at, path, at, err) < 0 || pin_between(place, path, g, err) < 0)
+		return -err->code;
+	if (aw_grants_has(&g->protects, at))
+		return 0;
+	return aw_grants_add(&g->protects, at, err) < 0 ? -err->code
+							: aw_hardlink_find(place, path, g, err);
 }
 
-int aw_protect_git_dir(int git_fd, const char *git_at, struct aw_grants *g, struct aw_error *err)
+bool aw_protect_is_held(const struct aw_grants *g, const char *at)
 {
-	struct module_walk walk = {
-		.g = g,
-		.depth_left = SUBMODULE_DEPTH_MAX,
-		.modules_left = SUBMODULES_MAX,
-	};
-
-	return protect_one(git_fd, git_at, &walk, err);
+	for (size_t i = 0; i < g->protects.count; i++)
+		if (aw_path_is_within(at, g->protects.text[i]))
+			return true;
+	return false;
 }
 
 int aw_protect_find(int root_fd, const char *root_at, unsigned classes, struct aw_grants *g,
 		    struct aw_error *err)
 {
+	const struct aw_protect_place root = { .fd = root_fd, .at = root_at };
+
 	for (size_t i = 0; i < AW_ARRAY_LEN(protected_names); i++) {
 		if (!(classes & protected_names[i].class))
 			continue;
-		if (hold(root_fd, root_at, protected_names[i].path, g, err) < 0)
+		if (aw_protect_hold(&root, protected_names[i].path, g, err) < 0)
 			return -err->code;
 	}
 	return 0;

@@ -1,5 +1,6 @@
 #include "cell/usage.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,15 +42,14 @@ static void measure_one(pid_t pid, struct aw_usage *ret)
 	ret->memory_bytes += parse_pss(text);
 }
 
-/* Children that other threads of @pid made are listed with those threads: clone(2) in a Go program. */
-static void add_children(pid_t pid, struct walk *walk)
+static void add_children_of_thread(int tasks, const char *thread, struct walk *walk)
 {
 	autofree char *text = NULL;
 	struct aw_error none;
 	char path[64], *next;
 
-	(void)aw_str_format(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-	if (aw_read_file(AT_FDCWD, path, CHILDREN_MAX, &text, &none) < 0)
+	if (aw_str_format(path, sizeof(path), "%s/children", thread) < 0 ||
+	    aw_read_file(tasks, path, CHILDREN_MAX, &text, &none) < 0)
 		return;
 	for (char *p = text; walk->count < PROCESSES_MAX; p = next) {
 		long child = strtol(p, &next, 10);
@@ -60,18 +60,39 @@ static void add_children(pid_t pid, struct walk *walk)
 	}
 }
 
+/* Each thread lists the children that it made itself, a Go or Java program's other threads too. */
+static int add_children(pid_t pid, struct walk *walk)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+
+	(void)aw_str_format(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	if (tasks == NULL)
+		return -errno;
+	while ((entry = readdir(tasks)) != NULL)
+		if (entry->d_name[0] != '.')
+			add_children_of_thread(dirfd(tasks), entry->d_name, walk);
+	(void)closedir(tasks);
+	return 0;
+}
+
 int aw_usage_measure(pid_t pid1, struct aw_usage *ret, struct aw_error *err)
 {
 	autofree pid_t *pids = calloc(PROCESSES_MAX, sizeof(*pids));
 	struct walk walk = { .pids = pids };
+	int r;
 
 	if (pids == NULL)
 		return aw_fail(err, ENOMEM, "measure the cell");
+	r = add_children(pid1, &walk);
+	if (r < 0)
+		return aw_fail(err, r == -ENOENT ? ESRCH : -r, "measure the cell");
 	*ret = (struct aw_usage){ 0 };
-	add_children(pid1, &walk);
 	for (size_t i = 0; i < walk.count; i++) {
 		measure_one(walk.pids[i], ret);
-		add_children(walk.pids[i], &walk);
+		(void)add_children(walk.pids[i], &walk); /* it may be gone already */
 	}
 	return 0;
 }

@@ -54,10 +54,7 @@ static const struct {
 				"services: files\nprotocols: files\n" },
 	{ "/etc/hosts", "127.0.0.1 localhost " AW_CELL_HOSTNAME "\n::1 localhost ip6-localhost\n" },
 	{ "/etc/hostname", AW_CELL_HOSTNAME "\n" },
-	{ "/etc/host.conf", "multi on\n" },
 	{ "/etc/ssh/ssh_config", "Host *\n    StrictHostKeyChecking accept-new\n" },
-	{ "/etc/profile", "[ -n \"$PS1\" ] || PS1='(warden) \\w\\$ '\n" },
-	{ "/etc/bash.bashrc", "[ -z \"$PS1\" ] || PS1='(warden) \\w\\$ '\n" },
 };
 
 static const char *const device_nodes[] = { "/dev/null",   "/dev/zero",    "/dev/full",
@@ -72,17 +69,16 @@ static const struct {
 };
 
 /*
- * What a user namespace shares with the user's uid outside. The agent's share is capped, so that it
- * cannot starve the monitor, which needs the same things: names below /proc/sys/user.
+ * What a user namespace shares with the user's uid outside and a filter cannot see: names below
+ * /proc/sys/user. The agent's share is capped, so that it cannot starve the monitor. (Namespaces and
+ * fanotify, which are counted there too, are refused by the filter.)
  */
 static const struct {
 	const char *name;
 	uint64_t value;
 } shared_caps[] = {
-	{ "max_inotify_instances", 64 }, { "max_inotify_watches", 32768 },
-	{ "max_fanotify_groups", 16 },   { "max_fanotify_marks", 8192 },
-	{ "max_user_namespaces", 0 },    { "max_net_namespaces", 0 },
-	{ "max_mnt_namespaces", 1 },
+	{ "max_inotify_instances", 64 },
+	{ "max_inotify_watches", 32768 },
 };
 
 static void add_program_roots(struct aw_plan_builder *b)
@@ -177,8 +173,6 @@ static void add_private_places(const struct aw_view *view, struct aw_plan_builde
 {
 	aw_plan_tmpfs(b, "/tmp", 01777, view->tmp_size);
 	aw_plan_tmpfs(b, "/dev/shm", 01777, view->tmp_size);
-	aw_plan_dir(b, "/var/lib", 0755);
-	aw_plan_dir(b, "/var/cache", 0755);
 	aw_plan_symlink(b, "/var/tmp", "/tmp");
 	aw_plan_dir(b, "/run", 0755);
 	aw_plan_symlink(b, "/var/run", "/run");
@@ -195,7 +189,8 @@ static void add_workspace(const struct aw_view *view, struct aw_plan_builder *b)
 	else if (view->workspace_is_tree)
 		aw_plan_tree(b, view->workspace_at, 0);
 	else
-		aw_plan_bind(b, view->workspace, view->workspace_at, 0);
+		aw_plan_bind_inode(b, view->workspace, view->workspace_at, 0, view->workspace_dev,
+				   view->workspace_ino);
 	if (!aw_path_is_within(view->workspace_at, AW_PATH_WORKSPACE))
 		aw_plan_symlink(b, AW_PATH_WORKSPACE, view->workspace_at);
 }
@@ -205,9 +200,15 @@ static void add_grants(const struct aw_view *view, struct aw_plan_builder *b)
 	for (size_t i = 0; i < view->grant_count; i++) {
 		const struct aw_view_grant *grant = &view->grants[i];
 
-		aw_plan_bind(b, grant->source, grant->at,
-			     (grant->is_writable ? 0U : AW_PLAN_READ_ONLY) |
-				     (grant->is_optional ? AW_PLAN_OPTIONAL : 0U));
+		if (grant->is_tree) {
+			aw_plan_tree(b, grant->at, grant->is_writable ? 0 : AW_PLAN_READ_ONLY);
+			continue;
+		}
+
+		aw_plan_bind_inode(b, grant->source, grant->at,
+				   (grant->is_writable ? 0U : AW_PLAN_READ_ONLY) |
+					   (grant->is_optional ? AW_PLAN_OPTIONAL : 0U),
+				   grant->dev, grant->ino);
 	}
 }
 

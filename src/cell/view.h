@@ -22,12 +22,16 @@
 /* One grant beyond the system: a tree of the host and where the cell sees it. */
 struct aw_view_grant {
 	const char *source, *at;
+	uint64_t dev,
+		ino; /* what `source` was when it was decided about; ino 0: it was not there */
 	bool is_writable;
+	bool is_tree; /* comes with CELL_MAPPED as an idmapped tree, in the order of the grants */
 	bool is_optional; /* leave it out when the host does not have it (any more) */
 };
 
 struct aw_view {
-	const char *workspace;    /* host path, canonical */
+	const char *workspace; /* host path, canonical */
+	uint64_t workspace_dev, workspace_ino;
 	const char *workspace_at; /* cell path: the same, or /workspace under `strict` */
 	bool workspace_is_tree;   /* an idmapped tree comes with CELL_MAPPED instead of a bind */
 	bool is_workspace_hidden; /* only the grants inside it are seen */

@@ -130,6 +130,56 @@ bool aw_mountinfo_is_drive(struct aw_str line, const char *path)
 	       aw_mountinfo_point(line, point, sizeof(point)) && strcmp(point, path) == 0;
 }
 
+/* @path with the links of what exists of it resolved; the caller frees. NULL: out of memory. */
+static char *resolve_existing(const char *path)
+{
+	autofree char *known = strdup(path);
+
+	for (char *slash = NULL; known != NULL;) {
+		autofree char *real = realpath(known, NULL);
+
+		if (real != NULL)
+			return aw_str_print("%s%s", real, path + strlen(known));
+		slash = strrchr(known, '/');
+		if (slash == NULL || slash == known)
+			return strdup(path);
+		*slash = '\0';
+	}
+	return NULL;
+}
+
+/* The directories of @host that a person may have moved behind links, resolved. */
+struct own_dirs {
+	char *state, *config;
+};
+
+static void own_dirs_fini(struct own_dirs *own)
+{
+	free(own->state);
+	free(own->config);
+}
+
+static int resolve_own(const struct aw_workspace_host *host, struct own_dirs *ret,
+		       struct aw_error *err)
+{
+	ret->state = host->state_dir != NULL ? resolve_existing(host->state_dir) : NULL;
+	ret->config = host->config_dir != NULL ? resolve_existing(host->config_dir) : NULL;
+	if ((host->state_dir != NULL && ret->state == NULL) ||
+	    (host->config_dir != NULL && ret->config == NULL))
+		return aw_fail(err, ENOMEM, "look for Warden's own directories");
+	return 0;
+}
+
+int aw_workspace_touches_own(const char *path, const struct aw_workspace_host *host,
+			     struct aw_error *err)
+{
+	autodrop(own_dirs_fini) struct own_dirs own = { NULL, NULL };
+
+	if (resolve_own(host, &own, err) < 0)
+		return -err->code;
+	return overlaps(path, own.state) || overlaps(path, own.config);
+}
+
 static int is_whole_drive(const char *path, int fd, struct aw_error *err)
 {
 	autofree char *text = NULL;
@@ -166,6 +216,8 @@ int aw_workspace_open(const char *dir, const struct aw_workspace_host *host,
 		      struct aw_workspace *ret, struct aw_error *err)
 {
 	autodrop(aw_workspace_fini) struct aw_workspace w = { .fd = -EBADF };
+	autodrop(own_dirs_fini) struct own_dirs own = { NULL, NULL };
+	struct aw_workspace_host real = *host;
 	struct stat st, again;
 	int drive, r;
 
@@ -178,7 +230,12 @@ int aw_workspace_open(const char *dir, const struct aw_workspace_host *host,
 	drive = is_whole_drive(w.path, w.fd, err);
 	if (drive < 0)
 		return drive;
-	r = aw_workspace_judge(w.path, st.st_uid, geteuid(), drive > 0, host, err);
+	r = resolve_own(host, &own, err);
+	if (r < 0)
+		return r;
+	real.state_dir = own.state;
+	real.config_dir = own.config;
+	r = aw_workspace_judge(w.path, st.st_uid, geteuid(), drive > 0, &real, err);
 	if (r < 0)
 		return r;
 	/* The name still is what was opened: it is the name that the cell mounts. */

@@ -38,7 +38,14 @@ int aw_workspace_open(const char *dir, const struct aw_workspace_host *host,
 		      struct aw_workspace *ret, struct aw_error *err);
 void aw_workspace_fini(struct aw_workspace *workspace);
 
-/* The part that decides, on a canonical path; pure but for @is_mount_root and @uid given. */
+/*
+ * Does the canonical @path overlap with Warden's own state or configuration, whatever links lead to
+ * these? 1 yes, 0 no, -ENOMEM.
+ */
+int aw_workspace_touches_own(const char *path, const struct aw_workspace_host *host,
+			     struct aw_error *err);
+
+/* The part that decides, on canonical paths; pure but for @is_mount_root and @uid given. */
 int aw_workspace_judge(const char *path, uid_t owner, uid_t caller, bool is_whole_drive,
 		       const struct aw_workspace_host *host, struct aw_error *err);
 

@@ -24,7 +24,7 @@ static const struct aw_verb verbs[] = {
 	{ "stop", aw_verb_stop, "stop [--force] [SESSION]", "end a session" },
 	{ "down", aw_verb_down, "down [--force]", "end every session" },
 	{ "logs", aw_verb_logs, "logs [proxy|audit] [-f] [SESSION]", "print what happened" },
-	{ "login", aw_verb_login, "login [--import-login] [--with-api-key] AGENT",
+	{ "login", aw_verb_login, "login [--import-login] [--with-api-key] [--yes] AGENT",
 	  "log an agent in, once for all projects" },
 	{ "allowlist", aw_verb_allowlist,
 	  "allowlist add|remove|list|test [DOMAIN[:PORT]] [--session|--project|--user] [--force]",
@@ -71,6 +71,7 @@ static int check_stdio(struct aw_error *err)
 		struct stat st;
 
 		if (fstat(fd, &st) < 0) {
+			/* The agent's standard streams are to stay open. NOLINTNEXTLINE(android-cloexec-open) */
 			if (open("/dev/null", O_RDWR) != fd)
 				return aw_fail(err, errno, "open /dev/null");
 			continue;
@@ -92,6 +93,11 @@ static const struct aw_verb *find_verb(const char *name)
 	return NULL;
 }
 
+static bool asks_for_help(const char *word)
+{
+	return word != NULL && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct aw_error err = { 0 };
@@ -101,13 +107,15 @@ int main(int argc, char **argv)
 		return aw_cli_fail(AW_EXIT_USAGE, &err);
 	if (argc < 2)
 		return aw_verb_help(NULL);
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+	if (asks_for_help(argv[1]))
 		return aw_verb_help(argv + 2);
 	if (strcmp(argv[1], "--version") == 0)
 		return aw_verb_version(NULL);
 	verb = find_verb(argv[1]);
 	if (verb == NULL)
 		return aw_verb_run_short(argv + 1);
+	if (asks_for_help(argv[2]))
+		return aw_verb_help((char *const[]){ argv[1], NULL });
 	if (verb->run == NULL)
 		return aw_cli_usage(NULL, "'%s' is not in this version", verb->name);
 	return verb->run(argv + 2);

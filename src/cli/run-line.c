@@ -126,8 +126,10 @@ int aw_run_line_cpus(const char *text, uint64_t *ret_milli)
 			thousandths = thousandths * 10 + (uint64_t)(digits[i] - '0');
 		}
 	}
+	if (cpus == 0 && thousandths == 0)
+		return -EINVAL;
 	*ret_milli = cpus * 1000 + thousandths;
-	return *ret_milli > 0 ? 0 : -EINVAL;
+	return 0;
 }
 
 static int add(const char **list, const char *value, struct aw_error *err)

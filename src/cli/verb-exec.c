@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "ipc/ipc.h"
 #include "monitor/environ.h"
+#include "monitor/relay.h"
 #include "monitor/terminal.h"
 #include "policy/paths.h"
 
@@ -24,6 +25,7 @@ struct exec {
 	struct aw_loop loop;
 	struct aw_watch link, signals;
 	struct aw_terminal terminal;
+	struct aw_relay relay;
 	struct aw_ipc_message message;
 	struct aw_error failure;
 	int exit_code;
@@ -163,7 +165,7 @@ static int send_request(struct exec *e, const char *project, char *const *comman
 	struct aw_ipc_cell_exec exec = { .wants_pty = e->terminal.fd >= 0 };
 	char here[PATH_MAX];
 	const char *dir = working_dir(project, here, sizeof(here));
-	int stdio[] = { 0, 1, 2 }, r;
+	int r;
 
 	aw_terminal_size(&e->terminal, &exec.rows, &exec.columns);
 	r = aw_buf_append(&tail, &exec, sizeof(exec));
@@ -178,8 +180,8 @@ static int send_request(struct exec *e, const char *project, char *const *comman
 				 AW_IPC_PAYLOAD_MAX);
 	exec.tail_len = (uint32_t)(tail.len - sizeof(exec));
 	memcpy(tail.data, &exec, sizeof(exec));
-	return aw_ipc_send(e->link.fd, AW_IPC_ASK_EXEC, tail.data, tail.len, stdio,
-			   exec.wants_pty ? 0 : AW_ARRAY_LEN(stdio), &e->failure);
+	return aw_ipc_send(e->link.fd, AW_IPC_ASK_EXEC, tail.data, tail.len, e->relay.stdio,
+			   exec.wants_pty ? 0 : 3, &e->failure);
 }
 
 static int run(struct exec *e, const char *project, char *const *command)
@@ -192,10 +194,14 @@ static int run(struct exec *e, const char *project, char *const *command)
 	if (r == 0)
 		r = aw_loop_watch(&e->loop, &e->link, EPOLLIN, &e->failure);
 	if (r == 0)
+		r = aw_relay_start(&e->relay, geteuid(), getegid(), &e->failure);
+	if (r == 0)
 		r = send_request(e, project, command);
+	aw_relay_release(&e->relay);
 	if (r == 0)
 		r = aw_loop_run(&e->loop);
 	aw_terminal_drain(&e->terminal);
+	aw_relay_finish(&e->relay);
 	aw_terminal_fini(&e->terminal);
 	aw_loop_fini(&e->loop);
 	return r;
@@ -222,6 +228,7 @@ int aw_verb_exec(char *const *args)
 	if (link < 0)
 		return aw_cli_fail(AW_EXIT_USAGE, &err);
 	aw_terminal_init(&e->terminal);
+	e->relay = (struct aw_relay)AW_RELAY_INIT;
 	e->link.fd = link;
 	e->exit_code = AW_EXIT_USAGE;
 	if (run(e, meta.project, args[0] != NULL && args[1] != NULL ? args + 1 : shell) < 0 ||

@@ -52,11 +52,12 @@ static void print_start(const struct aw_run_line *line, const struct aw_prepared
 	(void)fprintf(stderr, "warden: %s in %s%s · policy %s · ", p->agent_name, project,
 		      line->run.dir == NULL ? " (the current directory)" : "", p->policy->preset);
 	if (p->policy->has_network)
-		(void)fprintf(stderr, "%u hosts", p->policy->net->rule_count);
+		(void)fprintf(stderr, "%u host%s", p->policy->net->rule_count,
+			      p->policy->net->rule_count == 1 ? "" : "s");
 	else
 		(void)fputs("offline", stderr);
-	(void)fprintf(stderr, " · %zu paths read-only · %u variables left out\n",
-		      p->grants.protects.count, p->env_left_out);
+	(void)fprintf(stderr, " · %zu paths read-only · %zu variables left out\n",
+		      p->grants.protects.count, p->env_left_out.count);
 	print_remarks(p);
 }
 
@@ -133,6 +134,15 @@ static void tell_refused(const struct aw_run_line *line, int code)
 			code);
 }
 
+static bool confirm(const char *question)
+{
+	char answer[8];
+
+	(void)fprintf(stderr, "warden: %s. Go on? [y/N] ", question);
+	return fgets(answer, sizeof(answer), stdin) != NULL &&
+	       (answer[0] == 'y' || answer[0] == 'Y');
+}
+
 static int run_line(struct aw_run_line *line)
 {
 	struct aw_prepared prepared;
@@ -146,6 +156,7 @@ static int run_line(struct aw_run_line *line)
 		return aw_cli_fail(AW_EXIT_REFUSED, &err);
 	}
 	line->run.environment = environ;
+	line->run.confirm = isatty(0) == 1 && isatty(2) == 1 ? confirm : NULL;
 	r = aw_prepare(&line->run, &prepared, &err);
 	if (r < 0) {
 		aw_cli_print_errors(&prepared.errors);

@@ -55,6 +55,14 @@ static int clear_ambient(struct aw_error *err)
 	return 0;
 }
 
+bool aw_caps_are_effective(uint64_t set)
+{
+	struct aw_error none;
+	struct sets now;
+
+	return read_sets(&now, &none) == 0 && (now.effective & set) == set;
+}
+
 int aw_caps_lock(struct aw_error *err)
 {
 	int now = prctl(PR_GET_SECUREBITS);

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -34,6 +35,9 @@ int aw_caps_clear(struct aw_error *err);
  * and effective sets stay. -EPERM if one of @set is not permitted.
  */
 int aw_caps_raise_ambient(uint64_t set, struct aw_error *err);
+
+/* Whether all of @set (of AW_CAP_BIT) are in the effective set. */
+bool aw_caps_are_effective(uint64_t set);
 
 int aw_caps_no_new_privs(struct aw_error *err);
 

@@ -18,12 +18,14 @@
 #include "confine/gen-seccomp-internal.h"
 
 #include <fcntl.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -63,15 +65,13 @@ static const char *const allowed[] = {
 	"arch_prctl", "exit", "exit_group", "fork", "futex", "futex_requeue", "futex_wait",
 	"futex_waitv", "futex_wake", "get_robust_list", "getcpu", "getpgid", "getpgrp", "getpid",
 	"getppid", "getpriority", "getrlimit", "getrusage", "getsid", "gettid", "ioprio_get",
-	"ioprio_set", "kill", "pause", "pidfd_getfd", "pidfd_open", "pidfd_send_signal",
-	"prlimit64", "process_vm_readv", "process_vm_writev", "restart_syscall", "rseq",
-	"rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn",
-	"rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo", "sched_get_priority_max",
-	"sched_get_priority_min", "sched_getaffinity", "sched_getattr", "sched_getparam",
-	"sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_setattr",
-	"sched_setparam", "sched_setscheduler", "sched_yield", "set_robust_list", "set_tid_address",
-	"setpgid", "setpriority", "setrlimit", "setsid", "sigaltstack", "tgkill", "tkill", "vfork",
-	"wait4", "waitid",
+	"kill", "pause", "pidfd_getfd", "pidfd_open", "pidfd_send_signal", "process_vm_readv",
+	"process_vm_writev", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending",
+	"rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait",
+	"rt_tgsigqueueinfo", "sched_get_priority_max", "sched_get_priority_min",
+	"sched_getaffinity", "sched_getattr", "sched_getparam", "sched_getscheduler",
+	"sched_rr_get_interval", "sched_yield", "set_robust_list", "set_tid_address", "setpgid",
+	"setrlimit", "setsid", "sigaltstack", "tgkill", "tkill", "vfork", "wait4", "waitid",
 	/* identity: without a capability these only narrow, or change nothing */
 	"capget", "capset", "getegid", "geteuid", "getgid", "getgroups", "getresgid", "getresuid",
 	"getuid", "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self",
@@ -191,6 +191,23 @@ static const struct gen_rule terminal_commands[] = {
 };
 
 /* A lease on a project file holds up whoever opens it outside, for 45 s. */
+/*
+ * Pid 1 of the cell has the agent's uid: limits and priorities of it would be the agent's to set, and a
+ * pid 1 that cannot open a file or does not run cannot stop the others. By uid it is always among them.
+ */
+static const struct gen_rule not_of_pid1[] = {
+	GEN_RULE(GEN_EPERM, GEN_INT(0, 1)),
+};
+static const struct gen_rule priorities[] = {
+	GEN_RULE(GEN_EPERM, GEN_INT(0, PRIO_PROCESS), GEN_INT(1, 1)),
+	GEN_RULE(GEN_EPERM, GEN_INT(0, PRIO_PGRP), GEN_INT(1, 1)),
+	GEN_RULE(GEN_EPERM, GEN_INT(0, PRIO_USER)),
+};
+static const struct gen_rule io_priorities[] = {
+	GEN_RULE(GEN_EPERM, GEN_INT(0, IOPRIO_WHO_PROCESS), GEN_INT(1, 1)),
+	GEN_RULE(GEN_EPERM, GEN_INT(0, IOPRIO_WHO_PGRP), GEN_INT(1, 1)),
+	GEN_RULE(GEN_EPERM, GEN_INT(0, IOPRIO_WHO_USER)),
+};
 static const struct gen_rule leases[] = {
 	GEN_RULE(GEN_EPERM, GEN_INT(1, F_SETLEASE)),
 };
@@ -259,6 +276,12 @@ static const struct gen_check checks[] = {
 	{ { "clone" }, GEN_EPERM, GEN_TABLE(no_namespace) },
 	{ { "unshare" }, GEN_EPERM, GEN_TABLE(no_namespace_or_time) },
 	{ { "fcntl" }, GEN_ALLOW, GEN_TABLE(leases) },
+	{ { "prlimit64", "sched_setaffinity", "sched_setattr" },
+	  GEN_ALLOW,
+	  GEN_TABLE(not_of_pid1) },
+	{ { "sched_setparam", "sched_setscheduler" }, GEN_ALLOW, GEN_TABLE(not_of_pid1) },
+	{ { "setpriority" }, GEN_ALLOW, GEN_TABLE(priorities) },
+	{ { "ioprio_set" }, GEN_ALLOW, GEN_TABLE(io_priorities) },
 	{ { "personality" }, GEN_EPERM, GEN_TABLE(personalities) },
 	{ { "prctl" }, GEN_ALLOW, GEN_TABLE(process_options) },
 	{ { "socket" }, GEN_NO_FAMILY, GEN_TABLE(sockets) },

@@ -25,12 +25,12 @@ static int lower(const struct kind *kind, rlim_t soft, rlim_t hard, struct aw_er
 	struct rlimit limit;
 	int had_less;
 
-	if (getrlimit((__rlimit_resource_t)kind->resource, &limit) < 0)
+	if (getrlimit(kind->resource, &limit) < 0)
 		return aw_fail(err, errno, "read the limit of %s", kind->name);
 	had_less = limit.rlim_max < hard;
 	limit.rlim_max = smaller(limit.rlim_max, hard);
 	limit.rlim_cur = smaller(limit.rlim_max, soft);
-	if (setrlimit((__rlimit_resource_t)kind->resource, &limit) < 0)
+	if (setrlimit(kind->resource, &limit) < 0)
 		return aw_fail(err, errno, "limit %s", kind->name);
 	return had_less;
 }

@@ -17,11 +17,9 @@
  *   1. control bytes, DEL, C1 controls, line and direction controls and bytes that are not UTF-8
  *      become \xNN as in aw_str_escape (two lower-case hex digits per byte), a backslash becomes \\;
  *      quotes are left alone;
- *   2. JSON: the quote becomes \", each backslash of step 1 becomes \\. No other JSON escape
- *   occurs.
+ *   2. JSON: a quote becomes \", each backslash of step 1 becomes \\. There is no other escape.
  * So an ESC byte is "\\x1b" in the line, any JSON reader shows \x1b, and nothing a file name or a
- * host name contains can end a line, a string or move a cursor. Undoing step 1 gives the bytes
- * back.
+ * host name contains can end a line or a string or move a cursor. Undoing step 1 gives the bytes.
  *
  * A string longer than the limit ends, at a whole character, in the mark \... (a backslash that
  * step 1 never makes) and is followed by a field KEY_total with the length in bytes of the whole
@@ -30,8 +28,7 @@
  * encoded text are kept, however long the fields before it are.
  *
  * The parser is strict: no blanks, no duplicate keys, no other escapes, no fractions, nothing
- * behind the object, and no byte that the writer would have escaped. What it accepts is safe to
- * print.
+ * behind the object, no byte that the writer would have escaped. What it accepts may be printed.
  */
 #pragma once
 

@@ -45,6 +45,16 @@ static void refuse_without_target(struct aw_conn *conn, const char *what, unsign
 	refuse_protocol(conn, what, status);
 }
 
+static void refuse_busy(struct aw_conn *conn)
+{
+	static const struct aw_decision nothing = { .verdict.rule = -1 };
+	struct aw_refusal refusal = { .outcome = AW_IPC_FAILED_BUSY,
+				      .problem = "too many large requests at once" };
+
+	set_target(conn, &nothing);
+	aw_conn_refuse(conn, &refusal);
+}
+
 static void refuse_target(struct aw_conn *conn)
 {
 	bool is_malformed = conn->target.verdict.reason == AW_NET_MALFORMED;
@@ -182,6 +192,16 @@ static void ask_socks(struct aw_conn *conn)
 		refuse_target(conn);
 }
 
+static void next_socks(struct aw_conn *conn)
+{
+	if (!conn->is_greeted)
+		greet_socks(conn);
+	if (conn->phase == AW_PHASE_ASK && conn->is_greeted && conn->in.len > 0)
+		ask_socks(conn);
+	if (conn->phase == AW_PHASE_ASK)
+		(void)aw_conn_wait(conn, EPOLLIN, 0);
+}
+
 /* The first byte of a connection tells; CONNECT is what a connection is until it says otherwise. */
 static bool is_socks(const struct aw_conn *conn)
 {
@@ -203,10 +223,7 @@ void aw_ask_next(struct aw_conn *conn)
 		next_http(conn);
 		return;
 	}
-	if (!conn->is_greeted)
-		greet_socks(conn);
-	if (conn->phase == AW_PHASE_ASK && conn->is_greeted && conn->in.len > 0)
-		ask_socks(conn);
+	next_socks(conn);
 }
 
 void aw_ask_ready(struct aw_conn *conn)
@@ -218,7 +235,7 @@ void aw_ask_ready(struct aw_conn *conn)
 		return;
 	}
 	if (n == -ENOBUFS && !conn->is_large) {
-		refuse_without_target(conn, "too many large requests at once", 503);
+		refuse_busy(conn);
 		return;
 	}
 	if (n <= 0 && n != -ENOBUFS) {

@@ -126,7 +126,7 @@ static void close_socket(struct aw_gate *gate, struct aw_watch *watch, bool is_a
 
 	if (watch->fd < 0)
 		return;
-	aw_loop_unwatch(&gate->loop, watch);
+	aw_loop_forget(&gate->loop, watch);
 	if (is_abrupt)
 		(void)setsockopt(watch->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	watch->fd = aw_fd_close(watch->fd);

@@ -55,11 +55,11 @@ struct aw_conn {
 	struct aw_http_scan scan; /* where the search in it stands */
 	struct aw_buf in;         /* from the client, not yet understood */
 	struct aw_flow up, down;
-	bool has_target; /* target was granted */
-	bool is_fixed;   /* a tunnel: the server is what was granted, whatever is in it */
-	bool is_peeked;  /* its first bytes may go on */
+	enum aw_flow_state up_state, down_state; /* what each waits for */
+	bool has_target;                         /* target was granted */
+	bool is_fixed;  /* a tunnel: the server is what was granted, whatever is in it */
+	bool is_peeked; /* its first bytes may go on */
 	bool is_reported;
-	bool is_up_done, is_down_done;
 	bool is_large;   /* holds one of AW_CONNS_LARGE */
 	bool is_parked;  /* waits until the monitor has caught up */
 	bool is_greeted; /* SOCKS: the method is agreed */

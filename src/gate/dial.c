@@ -38,7 +38,9 @@ struct aw_dial {
 
 static void end_racer(struct racer *racer)
 {
-	aw_loop_unwatch(&racer->dial->conn->gate->loop, &racer->watch);
+	if (racer->watch.fd < 0)
+		return;
+	aw_loop_forget(&racer->dial->conn->gate->loop, &racer->watch);
 	racer->watch.fd = aw_fd_close(racer->watch.fd);
 }
 
@@ -97,9 +99,12 @@ static void win(struct racer *racer)
 {
 	struct aw_conn *conn = racer->dial->conn;
 	struct aw_gate *gate = conn->gate;
+	struct aw_error err;
 
-	aw_loop_unwatch(&gate->loop, &racer->watch);
-	conn->server.fd = AW_TAKE_FD(racer->watch.fd);
+	if (aw_loop_move(&gate->loop, &racer->watch, &conn->server, EPOLLIN, &err) < 0) {
+		fail(racer->dial, err.code);
+		return;
+	}
 	conn->peer = racer->addr;
 	conn->up.to = conn->down.from = conn->server.fd;
 	gate->resolver.last_family = racer->addr.family;
@@ -185,9 +190,9 @@ static int racer_ready(struct aw_watch *watch, uint32_t events)
 	int code = 0;
 	socklen_t len = sizeof(code);
 
-	(void)events;
 	aw_conns_reap(dial->conn->gate);
-	if (getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0)
+	if ((events & (EPOLLERR | EPOLLHUP)) &&
+	    getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0)
 		code = errno;
 	if (code == 0) {
 		win(racer);

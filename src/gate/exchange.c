@@ -97,14 +97,16 @@ static void wait_for(struct aw_conn *conn, int up, int down)
 static int push_request(struct aw_conn *conn)
 {
 	struct aw_exchange *exchange = conn->exchange;
-	int r = conn->is_up_done ? AW_FLOW_DONE : aw_flow_run(&conn->up, &conn->gate->tools);
+	int r = AW_FLOW_DONE;
 
+	if (conn->up_state != AW_FLOW_DONE)
+		r = aw_flow_run(&conn->up, &conn->gate->tools);
 	if (r < 0 || (r == AW_FLOW_DONE && !aw_flow_is_whole(&conn->up))) {
 		exchange->is_client_kept = false;
 		aw_buf_fini(&conn->up.held);
 		r = AW_FLOW_DONE;
 	}
-	conn->is_up_done = r == AW_FLOW_DONE;
+	conn->up_state = (enum aw_flow_state)r;
 	return r;
 }
 
@@ -125,7 +127,7 @@ static void send_request(struct aw_conn *conn, const struct aw_http_request *req
 	set_framing(&conn->down, AW_HTTP_BODY_NONE, 0, &exchange->down_chunked);
 	conn->up.behind = &conn->in;
 	conn->down.behind = &exchange->answer;
-	conn->is_up_done = false;
+	conn->up_state = AW_FLOW_WAIT_OUT;
 	conn->phase = AW_PHASE_EXCHANGE;
 	if (!conn->is_fixed || !conn->is_reported)
 		aw_conn_report_allowed(conn);
@@ -179,7 +181,7 @@ static void upgrade(struct aw_conn *conn)
 	conn->down.chunked = conn->up.chunked = NULL;
 	r = aw_flow_prime(&conn->down, &conn->exchange->answer);
 	aw_exchange_drop(&conn->exchange);
-	if (r < 0 || !conn->is_up_done)
+	if (r < 0 || conn->up_state != AW_FLOW_DONE)
 		aw_conn_close(conn, true);
 	else
 		aw_tunnel_continue(conn);
@@ -247,7 +249,7 @@ static void finish(struct aw_conn *conn)
 {
 	struct aw_exchange *exchange = conn->exchange;
 	/* Bytes behind a response, or a body that was not wanted: nobody knows what would come next. */
-	bool is_clean = conn->is_up_done && exchange->answer.len == 0;
+	bool is_clean = conn->up_state == AW_FLOW_DONE && exchange->answer.len == 0;
 
 	if (!aw_flow_is_whole(&conn->down)) {
 		aw_conn_close(conn, true);

@@ -118,6 +118,15 @@ static void explain_failure(const struct aw_net *net, const struct aw_decision *
 			    address[0] != '\0' ? " at " : "", address, refusal->problem);
 }
 
+static void explain_busy(const struct aw_net *net, const struct aw_decision *asked,
+			 const struct aw_refusal *refusal, struct aw_buf *out)
+{
+	(void)net;
+	(void)asked;
+	(void)aw_buf_printf(out, "The reason: %s. It may work when others have ended.\n",
+			    refusal->problem);
+}
+
 static const struct {
 	unsigned status;
 	const char *headline; /* before the host */
@@ -129,7 +138,7 @@ static const struct {
 	[AW_IPC_REFUSED_PROTOCOL] = { 400, "refused", explain_protocol },
 	[AW_IPC_FAILED_RESOLVE] = { 502, "could not resolve", explain_failure },
 	[AW_IPC_FAILED_CONNECT] = { 502, "could not connect to", explain_failure },
-	[AW_IPC_FAILED_BUSY] = { 503, "has too many connections for", explain_failure },
+	[AW_IPC_FAILED_BUSY] = { 503, "is too busy for", explain_busy },
 };
 
 unsigned aw_refusal_explain(const struct aw_net *net, const struct aw_decision *asked,

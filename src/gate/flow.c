@@ -76,7 +76,6 @@ int aw_flow_prime(struct aw_flow *flow, struct aw_buf *buf)
 	return r;
 }
 
-/* 0 when nothing is held any more, AW_FLOW_WAIT_OUT, -errno. */
 static int push_held(struct aw_flow *flow)
 {
 	while (flow->held.len > 0) {
@@ -168,7 +167,7 @@ static ssize_t pull(struct aw_flow *flow, struct aw_flow_tools *tools)
 	return flow->is_bulk && has_pipe ? splice_once(flow) : copy_once(flow, tools);
 }
 
-static int push(struct aw_flow *flow)
+int aw_flow_push(struct aw_flow *flow)
 {
 	int r = push_held(flow);
 
@@ -177,7 +176,7 @@ static int push(struct aw_flow *flow)
 
 static int run_rounds(struct aw_flow *flow, struct aw_flow_tools *tools)
 {
-	int r = push(flow);
+	int r = aw_flow_push(flow);
 
 	for (int i = 0; i < ROUNDS && r == 0; i++) {
 		ssize_t n;
@@ -190,7 +189,7 @@ static int run_rounds(struct aw_flow *flow, struct aw_flow_tools *tools)
 		if (n < 0)
 			return (int)n;
 		flow->is_ended = n == 0;
-		r = push(flow);
+		r = aw_flow_push(flow);
 		/* A short read emptied the source: it need not be asked again. */
 		if (r == 0 && n > 0 && (size_t)n < sizeof(tools->scratch) && !is_complete(flow))
 			return AW_FLOW_WAIT_IN;

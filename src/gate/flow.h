@@ -53,6 +53,9 @@ void aw_flow_fini(struct aw_flow *flow, struct aw_flow_tools *tools);
  */
 int aw_flow_run(struct aw_flow *flow, struct aw_flow_tools *tools);
 
+/* Only deliver what is held. 0 when nothing is any more, AW_FLOW_WAIT_OUT, -errno. */
+int aw_flow_push(struct aw_flow *flow);
+
 /* False while the body that the flow was set to move is not all taken; always true without one. */
 bool aw_flow_is_whole(const struct aw_flow *flow);
 

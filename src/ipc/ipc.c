@@ -7,6 +7,7 @@
  */
 #include "ipc/ipc.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -53,7 +54,8 @@ static const struct rule rules[AW_IPC_TYPE_COUNT] = {
 	[AW_IPC_CELL_ENDED] = { AW_IPC_CELL, AW_IPC_MONITOR, sizeof(struct aw_ipc_cell_job), false,
 				0, 0, check_job },
 	[AW_IPC_CELL_EMPTY] = { AW_IPC_CELL, AW_IPC_MONITOR, 0, false, 0, 0, NULL },
-	[AW_IPC_CELL_MAPPED] = { AW_IPC_MONITOR, AW_IPC_CELL, 0, false, 0, AW_IPC_TREES_MAX, NULL },
+	[AW_IPC_CELL_MAPPED] = { AW_IPC_MONITOR, AW_IPC_CELL, 0, false, 1, 1 + AW_IPC_TREES_MAX,
+				 NULL },
 	[AW_IPC_CELL_GO] = { AW_IPC_MONITOR, AW_IPC_CELL, 0, false, 0, 0, NULL },
 	[AW_IPC_CELL_EXEC] = { AW_IPC_MONITOR, AW_IPC_CELL, sizeof(struct aw_ipc_cell_exec), true,
 			       0, 3, check_exec },
@@ -61,7 +63,8 @@ static const struct rule rules[AW_IPC_TYPE_COUNT] = {
 				 false, 0, 0, NULL },
 	[AW_IPC_CELL_FREEZE] = { AW_IPC_MONITOR, AW_IPC_CELL, 0, false, 0, 0, NULL },
 	[AW_IPC_CELL_THAW] = { AW_IPC_MONITOR, AW_IPC_CELL, 0, false, 0, 0, NULL },
-	[AW_IPC_CELL_FROZEN] = { AW_IPC_CELL, AW_IPC_MONITOR, 0, false, 0, 0, NULL },
+	[AW_IPC_CELL_FROZEN] = { AW_IPC_CELL, AW_IPC_MONITOR, sizeof(struct aw_ipc_frozen), false,
+				 0, 0, NULL },
 	[AW_IPC_ASK_STATUS] = { AW_IPC_CLIENT, AW_IPC_MONITOR, 0, false, 0, 0, NULL },
 	[AW_IPC_ASK_STOP] = { AW_IPC_CLIENT, AW_IPC_MONITOR, sizeof(struct aw_ipc_stop), false, 0,
 			      0, NULL },
@@ -148,6 +151,12 @@ static int check_setup(const void *payload, size_t len, size_t fd_count, struct 
 	return 0;
 }
 
+static bool has_verdict_texts(const struct aw_ipc_verdict *v)
+{
+	return is_text(v->name, sizeof(v->name)) && is_text(v->seen, sizeof(v->seen)) &&
+	       is_text(v->method, sizeof(v->method));
+}
+
 static int check_verdict(const void *payload, size_t len, size_t fd_count, struct aw_error *err)
 {
 	COPY(struct aw_ipc_verdict, v, payload);
@@ -162,8 +171,7 @@ static int check_verdict(const void *payload, size_t len, size_t fd_count, struc
 		return aw_refuse(err, EPROTO, "verdict of unknown reason %u", v.reason);
 	if (v.rule < -1 || v.rule >= AW_NET_RULES_MAX)
 		return aw_refuse(err, EPROTO, "verdict of unknown rule %d", v.rule);
-	if (!is_text(v.name, sizeof(v.name)) || !is_text(v.seen, sizeof(v.seen)) ||
-	    !is_text(v.method, sizeof(v.method)))
+	if (!has_verdict_texts(&v))
 		return aw_refuse(err, EPROTO, "verdict with endless text");
 	if (v.addr.family != 0 && !is_addr(&v.addr))
 		return aw_refuse(err, EPROTO, "verdict of unknown address family %u",
@@ -287,6 +295,7 @@ static void put_fds(struct msghdr *msg, union control *control, const int *fds, 
 	msg->msg_control = control->bytes;
 	msg->msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
 	c = CMSG_FIRSTHDR(msg);
+	assert(c != NULL);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);

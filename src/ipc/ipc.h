@@ -49,13 +49,13 @@ enum aw_ipc_type {
 	AW_IPC_CELL_ENDED,   /* struct aw_ipc_cell_job: a command ended, with its status */
 	AW_IPC_CELL_EMPTY,   /* empty: everything inside is dead and reaped */
 	/* monitor -> cell */
-	AW_IPC_CELL_MAPPED, /* empty: ids are mapped; fds: the trees that the plan asks of the monitor */
+	AW_IPC_CELL_MAPPED, /* empty: ids are mapped; fds: the plan, then the trees that it asks for */
 	AW_IPC_CELL_GO,     /* empty: start the agent */
 	AW_IPC_CELL_EXEC,   /* struct aw_ipc_cell_exec + strings; fds: stdin, stdout, stderr */
 	AW_IPC_CELL_SIGNAL, /* struct aw_ipc_cell_signal */
 	AW_IPC_CELL_FREEZE, /* empty: stop every process but pid 1; answered by CELL_FROZEN */
 	AW_IPC_CELL_THAW,   /* empty */
-	AW_IPC_CELL_FROZEN, /* cell -> monitor, empty */
+	AW_IPC_CELL_FROZEN, /* cell -> monitor, struct aw_ipc_frozen */
 	/* client -> monitor, at the control socket of a session */
 	AW_IPC_ASK_STATUS, /* empty; TELL_STATUS */
 	AW_IPC_ASK_STOP,   /* struct aw_ipc_stop; TELL_DONE when the session has ended */
@@ -186,6 +186,11 @@ struct aw_ipc_cell_exec {
 struct aw_ipc_cell_signal {
 	uint32_t job;
 	int32_t signal;
+};
+
+/* Whether every process but pid 1 stands still. */
+struct aw_ipc_frozen {
+	uint8_t is_complete;
 };
 
 struct aw_ipc_stop {

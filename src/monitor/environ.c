@@ -33,9 +33,13 @@ static const char passed_prefix[] = "LC_";
 static const struct {
 	const char *name, *value;
 } fixed[] = {
-	{ "USER", AW_CELL_USER },   { "LOGNAME", AW_CELL_USER },
-	{ "SHELL", "/bin/bash" },   { "WARDEN", "1" },
-	{ "SANDBOX_RUNTIME", "1" }, { "WARDEN_NOTICE", "/etc/warden/notice" },
+	{ "USER", AW_CELL_USER },
+	{ "LOGNAME", AW_CELL_USER },
+	{ "SHELL", "/bin/bash" },
+	{ "WARDEN", "1" },
+	{ "SANDBOX_RUNTIME", "1" },
+	{ "WARDEN_NOTICE", "/etc/warden/notice" },
+	{ "GIT_DISCOVERY_ACROSS_FILESYSTEM", "1" }, /* the project is a mount of its own */
 };
 
 /* Set where there is a gate. Both cases: curl reads only http_proxy, others only HTTP_PROXY. */
@@ -133,6 +137,7 @@ int aw_environ_parse_file(struct aw_str text,
 			  void *data, struct aw_error *err)
 {
 	struct aw_str line, name;
+	int r;
 
 	for (unsigned number = 1; aw_str_next(&text, '\n', &line); number++) {
 		line = aw_str_trim(line);
@@ -146,8 +151,9 @@ int aw_environ_parse_file(struct aw_str text,
 			return aw_refuse(err, EBADMSG, "line %u is not NAME=VALUE", number);
 		if (memchr(line.ptr, '\0', line.len) != NULL)
 			return aw_refuse(err, EBADMSG, "line %u has a NUL byte", number);
-		if (add(data, name, unquote(aw_str_trim(line))) < 0)
-			return -ENOMEM;
+		r = add(data, name, unquote(aw_str_trim(line)));
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -171,6 +177,17 @@ static bool may_pass(const struct aw_prepared *p, struct aw_str name)
 	       (p->agent != NULL && is_in_list(&p->agent->key_env, name));
 }
 
+static int add_left_out(struct aw_prepared *p, struct aw_str name, struct aw_error *err)
+{
+	autofree char *text = aw_str_dup(name);
+
+	if (text == NULL)
+		return aw_fail(err, ENOMEM, "note a variable");
+	/* Their names are for the journal; more than it keeps are not worth a failure. */
+	return p->env_left_out.count == AW_GRANTS_MAX ? 0
+						      : aw_grants_add(&p->env_left_out, text, err);
+}
+
 static int add_caller(struct environment *e, struct aw_prepared *p, char *const *caller)
 {
 	for (; caller != NULL && *caller != NULL; caller++) {
@@ -183,7 +200,8 @@ static int add_caller(struct environment *e, struct aw_prepared *p, char *const 
 				return -e->err->code;
 			continue;
 		}
-		p->env_left_out++;
+		if (add_left_out(p, name, e->err) < 0)
+			return -e->err->code;
 	}
 	return 0;
 }
@@ -213,7 +231,8 @@ static int add_file(struct environment *e, const struct aw_prepared *p, const ch
 	if (fd < 0)
 		return !is_named && (errno == ENOENT || errno == EACCES)
 			       ? 0
-			       : aw_fail(e->err, errno, "env file '%s'", path);
+			       : aw_refuse(e->err, EINVAL, "env file '%s': %s", path,
+					   strerror(errno));
 	if (aw_path_is_within(real, p->workspace.path))
 		return aw_refuse(
 			e->err, EACCES,
@@ -268,7 +287,9 @@ static int add_path(struct environment *e, const struct aw_prepared *p, const ch
 	while (r == 0 && aw_str_next(&rest, ':', &part)) {
 		autofree char *dir = aw_str_dup(part);
 
-		if (dir != NULL && dir[0] == '/' && is_visible(p, dir))
+		if (dir == NULL)
+			r = -ENOMEM;
+		else if (dir[0] == '/' && is_visible(p, dir))
 			r = aw_grants_add(&dirs, dir, e->err);
 	}
 	for (size_t i = 0; r == 0 && i < p->grants.path.count; i++)

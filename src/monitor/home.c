@@ -140,18 +140,34 @@ static int copy_file(const struct copy *c, const char *path, struct aw_error *er
 	return write_copy(c, dir, name, text, (size_t)n, err) < 0 ? -err->code : 1;
 }
 
-static int copy_login(const struct copy *c, const struct aw_agent *agent, struct aw_error *err)
+static bool is_there(int dir, const char *path)
+{
+	struct aw_error none;
+	autoclose int fd = aw_open_beneath(dir, path, O_PATH | O_NOFOLLOW, &none);
+
+	return fd >= 0;
+}
+
+/* Returns how many were copied. With @only_missing what is there already stays. */
+static int copy_list(const struct copy *c, const struct aw_policy_list *paths, bool only_missing,
+		     struct aw_error *err)
 {
 	int copied = 0;
 
-	for (size_t i = 0; i < agent->auth_paths.count; i++) {
-		int r = copy_file(c, agent->auth_paths.entry[i].text, err);
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *path = paths->entry[i].text;
+		int r = only_missing && is_there(c->to, path) ? 0 : copy_file(c, path, err);
 
 		if (r < 0)
 			return r;
 		copied += r;
 	}
 	return copied;
+}
+
+static bool has_login(const struct aw_agent *agent)
+{
+	return agent != NULL && agent->auth_paths.count + agent->login_paths.count > 0;
 }
 
 static int open_login(const struct aw_state *state, const struct aw_agent *agent,
@@ -164,11 +180,25 @@ static int open_login(const struct aw_state *state, const struct aw_agent *agent
 	return open_state_dir(state, path, err);
 }
 
+static int put_login(const struct aw_prepared *prepared, const struct aw_state *state,
+		     struct copy *copy, struct aw_error *err)
+{
+	autoclose int login = open_login(state, prepared->agent, err);
+
+	if (login < 0)
+		return login;
+	copy->from = login;
+	if (copy_list(copy, &prepared->agent->auth_paths, false, err) < 0)
+		return -err->code;
+	return copy_list(copy, &prepared->agent->login_paths, true, err) < 0 ? -err->code : 0;
+}
+
 int aw_home_prepare(const struct aw_prepared *prepared, const struct aw_state *state, char **ret,
 		    struct aw_error *err)
 {
 	char name[NAME_KEPT + 2 * HASH_BYTES + 8], path[sizeof(name) + 8];
-	autoclose int home = -EBADF, login = -EBADF;
+	autoclose int home = -EBADF;
+	autofree char *whole = NULL;
 	struct copy copy = { .uid = prepared->outside_uid, .gid = prepared->outside_gid };
 
 	*ret = NULL;
@@ -176,23 +206,22 @@ int aw_home_prepare(const struct aw_prepared *prepared, const struct aw_state *s
 		return 0;
 	home_name(prepared->workspace.path, name, sizeof(name));
 	(void)aw_str_format(path, sizeof(path), "homes/%s", name);
+	whole = aw_str_print("%s/%s", state->path, path);
+	if (whole == NULL)
+		return aw_fail(err, ENOMEM, "the project's private home");
 	home = open_state_dir(state, path, err);
 	if (home < 0)
 		return aw_while(err, "the project's private home");
 	copy.is_chowned = prepared->is_root_started;
+	copy.to = home;
 	if (own(home, &copy) < 0)
 		return aw_fail(err, errno, "give the private home to the agent");
-	if (prepared->agent != NULL && prepared->agent->auth_paths.count > 0) {
-		login = open_login(state, prepared->agent, err);
-		if (login < 0)
-			return login;
-		copy.from = login;
-		copy.to = home;
-		if (copy_login(&copy, prepared->agent, err) < 0)
-			return -err->code;
-	}
-	*ret = aw_str_print("%s/%s", state->path, path);
-	return *ret == NULL ? aw_fail(err, ENOMEM, "the project's private home") : 0;
+	if (has_login(prepared->agent) && put_login(prepared, state, &copy, err) < 0)
+		return aw_while(
+			err, "put the login into the private home %s (remove what is wrong there)",
+			whole);
+	*ret = AW_TAKE_PTR(whole);
+	return 0;
 }
 
 int aw_home_take_login(const struct aw_prepared *prepared, const struct aw_state *state,
@@ -200,8 +229,9 @@ int aw_home_take_login(const struct aw_prepared *prepared, const struct aw_state
 {
 	autoclose int login = -EBADF, from = -EBADF;
 	struct copy copy = { 0 };
+	int taken, r = 0;
 
-	if (home == NULL || prepared->agent == NULL || prepared->agent->auth_paths.count == 0)
+	if (home == NULL || !has_login(prepared->agent))
 		return 0;
 	login = open_login(state, prepared->agent, err);
 	if (login < 0)
@@ -211,7 +241,10 @@ int aw_home_take_login(const struct aw_prepared *prepared, const struct aw_state
 		return aw_fail(err, errno, "open the private home");
 	copy.from = from;
 	copy.to = login;
-	return copy_login(&copy, prepared->agent, err);
+	taken = copy_list(&copy, &prepared->agent->auth_paths, false, err);
+	if (taken >= 0 && prepared->is_login)
+		r = copy_list(&copy, &prepared->agent->login_paths, false, err);
+	return taken < 0 || r < 0 ? -err->code : taken + r;
 }
 
 int aw_home_import_login(const struct aw_agent *agent, const char *host_home,
@@ -220,6 +253,7 @@ int aw_home_import_login(const struct aw_agent *agent, const char *host_home,
 	autoclose int login = open_login(state, agent, err);
 	autoclose int from = -EBADF;
 	struct copy copy = { .to = login };
+	int copied, r = 0;
 
 	if (login < 0)
 		return login;
@@ -227,5 +261,8 @@ int aw_home_import_login(const struct aw_agent *agent, const char *host_home,
 	if (from < 0)
 		return aw_fail(err, errno, "open '%s'", host_home);
 	copy.from = from;
-	return copy_login(&copy, agent, err);
+	copied = copy_list(&copy, &agent->auth_paths, false, err);
+	if (copied >= 0)
+		r = copy_list(&copy, &agent->login_paths, false, err);
+	return copied < 0 || r < 0 ? -err->code : copied + r;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -26,17 +27,23 @@ static void wait_dead(int pidfd)
 
 static void clean_up(const struct aw_janitor_duties *duties)
 {
+	struct aw_cgroup group = *duties->cgroup;
 	struct aw_error none;
 
-	aw_cgroup_kill(duties->cgroup);
+	/* One that was there before the group has its names, but not the monitor's descriptors. */
+	if (duties->cell < 0) {
+		group.dir_fd = -EBADF;
+		group.scope.fd = -EBADF;
+	}
+	aw_cgroup_kill(&group);
 	if (duties->cell >= 0)
 		(void)aw_pidfd_kill(duties->cell, SIGKILL);
 	if (duties->gate >= 0)
 		(void)aw_pidfd_kill(duties->gate, SIGKILL);
-	aw_terminal_restore(duties->terminal, true);
+	aw_terminal_restore_orphaned(duties->terminal);
 	wait_dead(duties->cell);
 	wait_dead(duties->gate);
-	aw_cgroup_remove(duties->cgroup);
+	aw_cgroup_remove(&group);
 	/* The monitor's lock went with it: its session now is one of the dead. */
 	(void)aw_registry_sweep(duties->state, AW_REGISTRY_EVERYTHING, &none);
 }
@@ -55,8 +62,7 @@ static _Noreturn void be_janitor(const struct aw_janitor_duties *duties, int lin
 		       state->run_fd,
 		       state->fallback_run_fd,
 		       duties->inotify };
-	struct pollfd polls[] = { { .fd = link, .events = POLLIN },
-				  { .fd = monitor, .events = POLLIN } };
+	struct pollfd p = { .fd = monitor, .events = POLLIN };
 	char done = 0;
 
 	/* The shell's signals and hangups are the monitor's business: a session of our own. */
@@ -65,7 +71,8 @@ static _Noreturn void be_janitor(const struct aw_janitor_duties *duties, int lin
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)aw_close_others(0, keep, AW_ARRAY_LEN(keep));
-	while (poll(polls, AW_ARRAY_LEN(polls), -1) < 0 && errno == EINTR)
+	/* Also when all is well: what it hands over is closed last here, not in its own exit. */
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
 	if (recv(link, &done, 1, MSG_DONTWAIT) != 1)
 		clean_up(duties);
@@ -95,11 +102,37 @@ int aw_janitor_start(const struct aw_janitor_duties *duties, struct aw_janitor *
 	return 0;
 }
 
-void aw_janitor_dismiss(struct aw_janitor *janitor)
+void aw_janitor_recall(struct aw_janitor *janitor)
 {
 	if (janitor->pid <= 0)
 		return;
-	(void)send(janitor->link, "d", 1, MSG_NOSIGNAL);
+	/* Our own child, not waited for yet: the number is still its. */
+	(void)kill(janitor->pid, SIGKILL);
+	while (waitpid(janitor->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	janitor->link = aw_fd_close(janitor->link);
+	janitor->pid = 0;
+}
+
+void aw_janitor_dismiss(struct aw_janitor *janitor, const int *take_over, size_t count)
+{
+	char control[CMSG_SPACE(AW_JANITOR_TAKES_MAX * sizeof(int))]
+		__attribute__((aligned(__alignof__(struct cmsghdr)))) = { 0 };
+	struct cmsghdr *head = (void *)control;
+	struct iovec done = { .iov_base = (char[]){ 'd' }, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &done, .msg_iovlen = 1 };
+
+	if (janitor->pid <= 0)
+		return;
+	if (count > 0 && count <= AW_JANITOR_TAKES_MAX) {
+		message.msg_control = control;
+		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(head), take_over, count * sizeof(int));
+	}
+	(void)sendmsg(janitor->link, &message, MSG_NOSIGNAL);
 	janitor->link = aw_fd_close(janitor->link);
 	janitor->pid = 0;
 }

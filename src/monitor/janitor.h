@@ -18,7 +18,7 @@ struct aw_janitor_duties {
 	int cell, gate;               /* pidfds to kill; -EBADF: none */
 	struct aw_terminal *terminal; /* to restore */
 	struct aw_state *state;       /* to sweep the session from; its lock is ours to let go */
-	struct aw_cgroup *cgroup;     /* to kill, thaw and remove */
+	struct aw_cgroup *cgroup;     /* to kill, thaw and remove; in memory shared with it */
 	int inotify; /* held only, so that its last close is not the monitor's; -EBADF */
 };
 
@@ -34,8 +34,14 @@ struct aw_janitor {
 int aw_janitor_start(const struct aw_janitor_duties *duties, struct aw_janitor *ret,
 		     struct aw_error *err);
 
+/* End one that another has taken over from. */
+void aw_janitor_recall(struct aw_janitor *janitor);
+
 /*
- * The monitor has cleaned up itself: send it away. It is not waited for: with the inotify descriptor
- * it carries up to 16 ms of the kernel's clean-up out of the session's end.
+ * The monitor has cleaned up itself: send it away. It is not waited for; it ends after the monitor, and
+ * so holds the last reference to @take_over (at most AW_JANITOR_TAKES_MAX, none negative) and to the
+ * inotify descriptor. Closing the last one of a mount namespace or of a watch waits for the kernel, up
+ * to 16 ms, and that shall not be the end of the session. The caller closes its own.
  */
-void aw_janitor_dismiss(struct aw_janitor *janitor);
+#define AW_JANITOR_TAKES_MAX 4
+void aw_janitor_dismiss(struct aw_janitor *janitor, const int *take_over, size_t count);

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -13,6 +15,20 @@
 
 #define FAILURE_EXIT 125
 
+/*
+ * Files in memory are memory: of each private tmpfs at most half of the limit or, without one, a quarter
+ * of the machine, so that they cannot take all of it together.
+ */
+static uint64_t tmp_size(const struct aw_policy *policy)
+{
+	uint64_t limit = policy->limit[AW_LIMIT_MEMORY_MB] << 20;
+	struct sysinfo machine;
+
+	if (limit > 0)
+		return limit / 2;
+	return sysinfo(&machine) < 0 ? 0 : (uint64_t)machine.totalram * machine.mem_unit / 4;
+}
+
 static void describe_view(const struct aw_prepared *p, const char *home_source,
 			  struct aw_str notice, struct aw_view *ret)
 {
@@ -20,11 +36,14 @@ static void describe_view(const struct aw_prepared *p, const char *home_source,
 
 	*ret = (struct aw_view){
 		.workspace = p->workspace.path,
+		.workspace_dev = p->workspace_device,
+		.workspace_ino = p->workspace_inode,
 		.workspace_at = p->workspace_at,
 		.workspace_is_tree = p->needs_idmap,
 		.is_workspace_hidden = p->policy->read.is_present || p->policy->write.is_present,
 		.home_source = home_source,
 		.home_at = p->home_at,
+		.tmp_size = tmp_size(p->policy),
 		.has_network = p->policy->has_network,
 		.notice = notice,
 		.grants = g->binds,
@@ -42,6 +61,8 @@ static void describe_session(const struct aw_live *live, struct aw_plan_builder 
 			     struct aw_plan_header *h)
 {
 	const struct aw_prepared *p = live->prepared;
+	uint64_t files = p->policy->limit[AW_LIMIT_OPEN_FILES];
+	uint64_t files_max = aw_live_raise_files();
 
 	*h = (struct aw_plan_header){
 		.inside_uid = AW_CELL_UID,
@@ -50,8 +71,9 @@ static void describe_session(const struct aw_live *live, struct aw_plan_builder 
 		.has_network = p->policy->has_network,
 		.wants_pty = live->terminal.fd >= 0,
 		.landlock_required = !(p->policy->degraded & AW_DEGRADED_LANDLOCK),
-		.limit_open_files = p->policy->limit[AW_LIMIT_OPEN_FILES],
-		.limit_processes = p->policy->limit[AW_LIMIT_PROCESSES],
+		.limit_open_files = files > 0 && files < files_max ? files : files_max,
+		.limit_processes = aw_live_process_limit(live),
+		.is_memory_limited = live->cgroup.limits.of[AW_CGROUP_MEMORY] > 0,
 	};
 	aw_terminal_size(&live->terminal, &h->rows, &h->columns);
 	for (int i = 0; i < 3; i++)
@@ -83,25 +105,55 @@ static int make_plan(struct aw_live *live, struct aw_error *err)
 	return aw_plan_seal(&b, &header, err);
 }
 
-static int take_workspace_tree(struct aw_live *live, struct aw_launch *how, struct aw_error *err)
-{
-	const struct aw_prepared *p = live->prepared;
-	int tree;
+/* Where root owns the project: on-disk ids of root appear as those of the agent, in these trees alone. */
+struct trees {
+	int fd[AW_IPC_TREES_MAX];
+	size_t count;
+};
 
-	if (!p->needs_idmap)
-		return 0;
-	tree = aw_launch_idmapped_tree(p->workspace.path, p->workspace.uid, p->workspace.gid,
-				       p->outside_uid, p->outside_gid, err);
+/* @path as a tree, which must still be the directory @dev, @ino that was decided about. */
+static int take_tree(const struct aw_prepared *p, const char *path, dev_t dev, ino_t ino,
+		     struct trees *trees, struct aw_error *err)
+{
+	autoclose int tree = -EBADF;
+	struct stat st;
+
+	if (trees->count == AW_IPC_TREES_MAX)
+		return aw_refuse(err, E2BIG, "more than %d directories whose owner must be mapped",
+				 AW_IPC_TREES_MAX);
+	tree = aw_launch_idmapped_tree(path, p->workspace.uid, p->workspace.gid, p->outside_uid,
+				       p->outside_gid, err);
 	if (tree == -EINVAL)
 		return aw_refuse(
 			err, ENOTSUP,
 			"root owns '%s' and its file system cannot map owners, so the agent "
 			"could not run there without being root: give it to a user (chown), or "
 			"run as that user",
-			p->workspace.path);
+			path);
 	if (tree < 0)
 		return tree;
-	how->trees[how->tree_count++] = tree;
+	if (fstat(tree, &st) < 0 || st.st_dev != dev || st.st_ino != ino)
+		return aw_refuse(err, EAGAIN, "'%s' was replaced while the session began", path);
+	trees->fd[trees->count++] = AW_TAKE_FD(tree);
+	return 0;
+}
+
+/* In the order of the plan's TREE operations: the project, then the grants. */
+static int take_trees(const struct aw_prepared *p, struct trees *trees, struct aw_error *err)
+{
+	const struct aw_view_grant *grant = p->grants.binds;
+	struct stat st;
+
+	if (!p->needs_idmap)
+		return 0;
+	if (fstat(p->workspace.fd, &st) < 0)
+		return aw_fail(err, errno, "project '%s'", p->workspace.path);
+	if (take_tree(p, p->workspace.path, st.st_dev, st.st_ino, trees, err) < 0)
+		return -err->code;
+	for (size_t i = 0; i < p->grants.bind_count; i++, grant++)
+		if (grant->is_tree &&
+		    take_tree(p, grant->source, grant->dev, grant->ino, trees, err) < 0)
+			return -err->code;
 	return 0;
 }
 
@@ -111,9 +163,10 @@ static int cell_died(struct aw_watch *watch, uint32_t events);
 int aw_live_start_cell(struct aw_live *live, struct aw_error *err)
 {
 	const struct aw_prepared *p = live->prepared;
-	autoclose int plan = make_plan(live, err), program = -EBADF;
+	autoclose int program = aw_launch_open_program("warden-cell", err);
 	struct aw_launch how = {
-		.plan_fd = plan,
+		.program_fd = program,
+		.stdio = { live->relay.stdio[0], live->relay.stdio[1], live->relay.stdio[2] },
 		.cgroup_fd = live->cgroup.dir_fd,
 		.is_root_started = p->is_root_started,
 		.outside_uid = p->outside_uid,
@@ -121,30 +174,33 @@ int aw_live_start_cell(struct aw_live *live, struct aw_error *err)
 	};
 	int r;
 
-	if (plan < 0)
-		return plan;
-	how.program_fd = program = aw_launch_open_program("warden-cell", err);
 	if (program < 0)
 		return program;
-	r = take_workspace_tree(live, &how, err);
-	if (r < 0)
-		return r;
 	r = aw_launch_cell(&how, &live->cell, err);
+	aw_relay_release(&live->relay);
 	if (r == 0)
 		r = aw_launch_map(&how, &live->cell, err);
-	for (size_t i = 0; i < how.tree_count; i++)
-		(void)close(how.trees[i]);
+	if (r == 0)
+		r = aw_cgroup_join(&live->cgroup, live->cell.pid, err);
 	if (r < 0)
 		return r;
-	if (live->cgroup.version == 1) {
-		r = aw_cgroup_join(&live->cgroup, live->cell.pid, err);
-		if (r < 0)
-			return r;
-	}
 	live->cell_link = (struct aw_watch){ .fd = live->cell.link, .ready = cell_message };
 	live->cell_death = (struct aw_watch){ .fd = live->cell.pidfd, .ready = cell_died };
 	r = aw_loop_watch(&live->loop, &live->cell_link, EPOLLIN, err);
 	return r < 0 ? r : aw_loop_watch(&live->loop, &live->cell_death, EPOLLIN, err);
+}
+
+int aw_live_hand_over_plan(struct aw_live *live, struct aw_error *err)
+{
+	autoclose int plan = make_plan(live, err);
+	struct trees trees = { .count = 0 };
+	int r = plan < 0 ? plan : take_trees(live->prepared, &trees, err);
+
+	if (r == 0)
+		r = aw_launch_hand_over(&live->cell, plan, trees.fd, trees.count, err);
+	for (size_t i = 0; i < trees.count; i++)
+		(void)close(trees.fd[i]);
+	return r;
 }
 
 static void record_ready(struct aw_live *live)
@@ -178,15 +234,18 @@ static int on_ready(struct aw_live *live, struct aw_error *err)
 				       err);
 	for (uint32_t i = 0; i < live->ready.listener_count; i++)
 		live->listeners[i] = AW_TAKE_FD(m->fds[next++]);
-	if (r == 0 && live->prepared->policy->has_network)
-		r = aw_live_set_up_gate(live, err);
 	if (r == 0)
 		r = aw_live_start_guard(live, err);
+	if (r == 0)
+		r = aw_live_settle_group(live, err);
 	if (r < 0)
 		return r;
 	record_ready(live);
 	r = aw_live_start_clock(live, err);
-	return r < 0 ? r : aw_ipc_send(live->cell.link, AW_IPC_CELL_GO, NULL, 0, NULL, 0, err);
+	if (r == 0)
+		r = aw_ipc_send(live->cell.link, AW_IPC_CELL_GO, NULL, 0, NULL, 0, err);
+	/* The agent may start: until gate is set up its connections wait in the listeners' queues. */
+	return r < 0 || !live->prepared->policy->has_network ? r : aw_live_set_up_gate(live, err);
 }
 
 static int on_failed(struct aw_live *live)
@@ -242,6 +301,7 @@ static int on_started(struct aw_live *live)
 	if (job.job == 0) {
 		live->is_started = true;
 		live->started_ns = aw_now_ns();
+		live->started_wall_ns = aw_wall_ns();
 		aw_live_status(live, "started");
 	} else {
 		aw_live_tell_job(live, AW_IPC_TELL_STARTED, &job, master);
@@ -253,7 +313,6 @@ static int on_started(struct aw_live *live)
 static int on_ended(struct aw_live *live)
 {
 	struct aw_ipc_cell_job job;
-	const char *limit;
 
 	memcpy(&job, live->message.payload, sizeof(job));
 	record_job(live, AW_EVENT_EXEC_END, &job);
@@ -263,17 +322,23 @@ static int on_ended(struct aw_live *live)
 	}
 	if (job.exec_failed)
 		explain_exec_failure(live, &job);
-	limit = job.by_signal && job.status == 128 + SIGKILL ? aw_cgroup_limit_hit(&live->cgroup)
-							     : NULL;
-	if (limit != NULL)
-		aw_live_end(live, AW_SESSION_LIMIT, job.status, "the %s limit killed the command",
-			    limit);
-	else if (live->asked_signal != 0)
+	aw_live_read_hits(live);
+	if (job.by_signal && job.status == 128 + SIGKILL && aw_live_end_by_limit(live))
+		return 0;
+	if (live->asked_signal != 0)
 		aw_live_end(live, AW_SESSION_STOPPED, job.status, "signal %d from outside",
 			    live->asked_signal);
 	else
 		aw_live_end(live, AW_SESSION_EXITED, job.status, "%s", "");
 	return 0;
+}
+
+static int on_frozen(struct aw_live *live, struct aw_error *err)
+{
+	struct aw_ipc_frozen frozen;
+
+	memcpy(&frozen, live->message.payload, sizeof(frozen));
+	return aw_live_guard_frozen(live, frozen.is_complete, err);
 }
 
 static int cell_message(struct aw_watch *watch, uint32_t events)
@@ -298,7 +363,7 @@ static int cell_message(struct aw_watch *watch, uint32_t events)
 		else if (live->message.type == AW_IPC_CELL_ENDED)
 			r = on_ended(live);
 		else if (live->message.type == AW_IPC_CELL_FROZEN)
-			r = aw_live_guard_frozen(live, &err);
+			r = on_frozen(live, &err);
 		else if (live->message.type == AW_IPC_CELL_EMPTY)
 			live->is_empty = true;
 		aw_ipc_message_fini(&live->message);
@@ -323,16 +388,12 @@ static int cell_died(struct aw_watch *watch, uint32_t events)
 	aw_loop_unwatch(&live->loop, watch);
 	(void)aw_pidfd_wait(live->cell.pidfd, true, &none);
 	if (live->outcome.reason == 0) {
-		const char *limit = aw_cgroup_limit_hit(&live->cgroup);
-
+		aw_live_read_hits(live);
 		/* Killed after its grace time, or at once: the exit code is what the asking signal means. */
 		if (live->asked_signal != 0)
 			aw_live_end(live, AW_SESSION_STOPPED, 128 + live->asked_signal,
 				    "signal %d from outside", live->asked_signal);
-		else if (limit != NULL)
-			aw_live_end(live, AW_SESSION_LIMIT, 128 + SIGKILL,
-				    "the %s limit killed the cell", limit);
-		else
+		else if (!aw_live_end_by_limit(live))
 			aw_live_end(live, AW_SESSION_FAILED, FAILURE_EXIT, "the cell died");
 	}
 	aw_loop_stop(&live->loop, 0);

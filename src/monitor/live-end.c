@@ -1,5 +1,6 @@
 /* How a session ends, and what is said about it. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 #include "base/proc.h"
 #include "monitor/home.h"
 #include "monitor/live-internal.h"
+
+#define CELL_DEATH_MS 5000
 
 struct aw_event *aw_live_event(struct aw_live *live, enum aw_event_kind kind)
 {
@@ -73,12 +76,12 @@ void aw_live_status(const struct aw_live *live, const char *event)
 		(void)aw_write_all(live->options->status_fd, line, (size_t)n);
 }
 
+/*
+ * Not waited for: everything inside is dead and reaped (CELL_EMPTY), and what is left, taking down
+ * namespaces, holds a waiting parent for 2 to 3 ms. Our own parent's init takes the exit status.
+ */
 static void close_child(struct aw_child *child)
 {
-	struct aw_error none;
-
-	if (child->pidfd >= 0)
-		(void)aw_pidfd_wait(child->pidfd, true, &none);
 	child->pidfd = aw_fd_close(child->pidfd);
 	child->link = aw_fd_close(child->link);
 }
@@ -105,7 +108,45 @@ static void end_gate(struct aw_live *live)
 	while (live->gate_link.events != 0 && aw_ipc_wait_readable(live->gate.link, 0))
 		(void)live->gate_link.ready(&live->gate_link, EPOLLIN);
 	aw_loop_unwatch(&live->loop, &live->gate_link);
+	aw_live_flush_folded(live);
 	(void)aw_pidfd_kill(live->gate.pidfd, SIGKILL);
+}
+
+/* The guard's last look is at what nobody inside can change any more. */
+static void end_cell(struct aw_live *live)
+{
+	struct pollfd death = { .fd = live->cell.pidfd, .events = POLLIN };
+
+	aw_live_kill_cell(live);
+	if (live->cell.pidfd >= 0 && poll(&death, 1, CELL_DEATH_MS) != 1)
+		(void)fprintf(stderr, "warden: the cell is not dead after %d s\n",
+			      CELL_DEATH_MS / 1000);
+}
+
+static void dismiss_janitor(struct aw_live *live)
+{
+	const int handles[] = { live->mountinfo, live->user_ns, live->mount_ns };
+	bool has_handles = live->mountinfo >= 0;
+
+	aw_janitor_dismiss(&live->janitor, handles, has_handles ? AW_ARRAY_LEN(handles) : 0);
+}
+
+static void take_login(struct aw_live *live)
+{
+	struct aw_error err = { 0 };
+	int changed = aw_home_take_login(live->prepared, &live->state, live->home_source, &err);
+
+	if (changed == 0)
+		return;
+	aw_event_add_str(aw_live_event(live, AW_EVENT_NOTE), "what",
+			 changed < 0
+				 ? aw_str_from(err.message)
+				 : AW_STR("the agent's login, which all projects share, changed"));
+	aw_live_record(live);
+	if (!live->options->is_quiet)
+		(void)fprintf(stderr, "warden: the login of %s, which all projects share, %s\n",
+			      live->prepared->agent_name,
+			      changed < 0 ? err.message : "was changed in this session");
 }
 
 void aw_live_finish(struct aw_live *live)
@@ -116,12 +157,13 @@ void aw_live_finish(struct aw_live *live)
 	if (live->outcome.reason == 0)
 		aw_live_end(live, AW_SESSION_FAILED, 125, "the session ended without a reason");
 	end_gate(live);
-	aw_live_stop_guard(live);
 	if (!live->is_empty)
-		aw_live_kill_cell(live);
+		end_cell(live);
+	aw_live_stop_guard(live);
 	if (live->is_started)
-		(void)aw_home_take_login(live->prepared, &live->state, live->home_source, &err);
+		take_login(live);
 	aw_terminal_drain(&live->terminal);
+	aw_relay_finish(&live->relay);
 	aw_terminal_restore(&live->terminal, live->outcome.reason != AW_SESSION_EXITED ||
 						     live->outcome.exit_code > 128);
 	if (live->has_journal) {
@@ -130,6 +172,8 @@ void aw_live_finish(struct aw_live *live)
 	}
 	aw_live_status(live, "ended");
 	aw_live_close_control(live);
+	/* Pid 1 stays until what its group counted has been read. */
+	live->cell.link = aw_fd_close(live->cell.link);
 	aw_cgroup_remove(&live->cgroup);
 	if (live->has_session) {
 		status.reason = live->outcome.reason;
@@ -138,7 +182,7 @@ void aw_live_finish(struct aw_live *live)
 		memcpy(status.detail, live->outcome.detail, sizeof(status.detail));
 		(void)aw_session_end(&live->state, &live->session, &status, &err);
 	}
-	aw_janitor_dismiss(&live->janitor);
+	dismiss_janitor(live);
 	close_child(&live->gate);
 	close_child(&live->cell);
 }
@@ -153,7 +197,9 @@ static void print_denials(const struct aw_live *live)
 
 		if (d->port != 0)
 			(void)aw_str_format(port, sizeof(port), ":%u", d->port);
-		(void)fprintf(stderr, "warden:   %s%s, %u times: %s\n", d->name, port, d->count,
+		(void)fprintf(stderr, "warden:   %s%s, %u %s: %s\n",
+			      d->name[0] != '\0' ? d->name : "(no name)", port, d->count,
+			      d->count == 1 ? "time" : "times",
 			      d->outcome == AW_IPC_REFUSED_RULE ? aw_net_reason_text(d->reason)
 								: aw_live_outcome_text(d->outcome));
 	}
@@ -162,32 +208,31 @@ static void print_denials(const struct aw_live *live)
 			      live->session.meta.id);
 }
 
-static bool has_grantable(const struct aw_live *live, const struct aw_live_denial **ret)
+/* The host to grant is for the person to name: an agent could put one first in this list. */
+static bool has_grantable(const struct aw_live *live)
 {
-	for (unsigned i = 0; i < live->denial_count; i++) {
-		*ret = &live->denials[i];
-		if ((*ret)->outcome == AW_IPC_REFUSED_RULE &&
-		    ((*ret)->reason == AW_NET_NOT_GRANTED ||
-		     (*ret)->reason == AW_NET_PORT_NOT_GRANTED))
+	for (unsigned i = 0; i < live->denial_count; i++)
+		if (live->denials[i].outcome == AW_IPC_REFUSED_RULE &&
+		    (live->denials[i].reason == AW_NET_NOT_GRANTED ||
+		     live->denials[i].reason == AW_NET_PORT_NOT_GRANTED))
 			return true;
-	}
 	return false;
 }
 
 void aw_live_summarise(const struct aw_live *live)
 {
-	const struct aw_live_denial *first;
-
 	if (live->failure.code != 0)
 		(void)fprintf(stderr, "warden: %s\n", live->failure.message);
 	else if (live->outcome.reason != AW_SESSION_EXITED)
 		(void)fprintf(stderr, "warden: ended by %s\n", live->outcome.detail);
-	if (live->options->is_quiet || live->refused == 0)
+	if (live->options->is_quiet)
 		return;
-	(void)fprintf(stderr, "warden: %llu attempts were refused:\n",
-		      (unsigned long long)live->refused);
+	aw_live_tell_hits(live);
+	if (live->refused == 0)
+		return;
+	(void)fprintf(stderr, "warden: %llu %s refused:\n", (unsigned long long)live->refused,
+		      live->refused == 1 ? "attempt was" : "attempts were");
 	print_denials(live);
-	if (has_grantable(live, &first))
-		(void)fprintf(stderr, "warden: to grant one: warden allowlist add %s%s\n",
-			      first->name, first->reason == AW_NET_PORT_NOT_GRANTED ? ":PORT" : "");
+	if (has_grantable(live))
+		(void)fprintf(stderr, "warden: to grant one: warden allowlist add HOST[:PORT]\n");
 }

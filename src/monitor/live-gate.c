@@ -13,6 +13,8 @@
 #include "monitor/live-internal.h"
 #include "monitor/names.h"
 
+#define REFUSALS_PER_SECOND 200
+
 static const char *const way_names[] = {
 	[AW_IPC_WAY_CONNECT] = "connect",
 	[AW_IPC_WAY_HTTP] = "http",
@@ -48,13 +50,14 @@ const char *aw_live_outcome_text(uint8_t outcome)
 static void count_denial(struct aw_live *live, const struct aw_ipc_verdict *v)
 {
 	struct aw_live_denial *d;
+	unsigned times = v->repeats > 0 ? v->repeats : 1; /* gate counts what repeats itself */
 
-	live->refused++;
+	live->refused += times;
 	for (unsigned i = 0; i < live->denial_count; i++) {
 		d = &live->denials[i];
 		if (d->port == v->port && d->outcome == v->outcome &&
 		    strcmp(d->name, v->name) == 0) {
-			d->count++;
+			d->count += times;
 			return;
 		}
 	}
@@ -64,7 +67,7 @@ static void count_denial(struct aw_live *live, const struct aw_ipc_verdict *v)
 	}
 	d = &live->denials[live->denial_count++];
 	*d = (struct aw_live_denial){
-		.port = v->port, .outcome = v->outcome, .reason = v->reason, .count = 1
+		.port = v->port, .outcome = v->outcome, .reason = v->reason, .count = times
 	};
 	memcpy(d->name, v->name, sizeof(d->name));
 }
@@ -103,11 +106,48 @@ static void add_rule(struct aw_event *event, const struct aw_net *net, int32_t i
 	aw_event_add_str(event, "layer", aw_str_from(aw_net_layer_text(net->rules[index].layer)));
 }
 
+void aw_live_flush_folded(struct aw_live *live)
+{
+	struct aw_event *event;
+
+	if (live->folded == 0)
+		return;
+	event = aw_live_event(live, AW_EVENT_NET_REFUSED);
+	aw_event_add_str(event, "host", AW_STR("(too many to be written one by one)"));
+	aw_event_add_u64(event, "times", live->folded);
+	live->folded = 0;
+	aw_live_record(live);
+}
+
+/* A flood of refusals is counted beyond a rate: it must not fill the disk or drown what counts. */
+static bool is_flood(struct aw_live *live)
+{
+	uint64_t second = aw_now_ns() / 1000000000u;
+
+	if (second != live->second) {
+		aw_live_flush_folded(live);
+		live->second = second;
+		live->in_second = 0;
+	}
+	if (live->in_second < REFUSALS_PER_SECOND) {
+		live->in_second++;
+		return false;
+	}
+	live->folded++;
+	return true;
+}
+
 static void record_verdict(struct aw_live *live, const struct aw_ipc_verdict *v)
 {
 	enum aw_event_kind kind = kind_of(v);
-	struct aw_event *event = aw_live_event(live, kind);
+	struct aw_event *event;
 
+	if (kind == AW_EVENT_NET_REFUSED || kind == AW_EVENT_DNS_REFUSED) {
+		count_denial(live, v);
+		if (is_flood(live))
+			return;
+	}
+	event = aw_live_event(live, kind);
 	aw_event_add_str(event, "host", aw_str_from(v->name));
 	if (v->port != 0)
 		aw_event_add_u64(event, "port", v->port);
@@ -124,13 +164,13 @@ static void record_verdict(struct aw_live *live, const struct aw_ipc_verdict *v)
 		aw_event_add_str(event, "method", aw_str_from(v->method));
 	if (v->id != 0)
 		aw_event_add_u64(event, "connection", v->id);
+	if (v->repeats > 0)
+		aw_event_add_u64(event, "times", v->repeats);
 	if (v->dns_type != 0)
 		aw_event_add_u64(event, "type", v->dns_type);
 	aw_live_record(live);
 	if (kind == AW_EVENT_NET_CONNECT)
 		live->connections++;
-	else if (kind == AW_EVENT_NET_REFUSED || kind == AW_EVENT_DNS_REFUSED)
-		count_denial(live, v);
 }
 
 static void record_closed(struct aw_live *live, const struct aw_ipc_closed *c)
@@ -144,6 +184,41 @@ static void record_closed(struct aw_live *live, const struct aw_ipc_closed *c)
 	aw_live_record(live);
 }
 
+static bool is_same_server(const struct aw_ipc_addr *a, const struct aw_ipc_addr *b)
+{
+	return a->family == b->family && a->port == b->port &&
+	       memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+static bool are_same(const struct aw_ipc_resolvers *a, const struct aw_ipc_resolvers *b)
+{
+	for (uint32_t i = 0; a->count == b->count && i < a->count; i++)
+		if (!is_same_server(&a->server[i], &b->server[i]))
+			return false;
+	return a->count == b->count;
+}
+
+/*
+ * A name did not resolve: perhaps the host's name servers are others now (a VPN, another network). Gate
+ * opens no file, so it is told.
+ */
+static void refresh_resolvers(struct aw_live *live)
+{
+	struct aw_ipc_resolvers now;
+	struct aw_error err;
+
+	aw_names_read_resolv(&now);
+	if (are_same(&now, &live->resolvers))
+		return;
+	live->resolvers = now;
+	aw_event_add_str(aw_live_event(live, AW_EVENT_NOTE), "what",
+			 AW_STR("the host's name servers changed"));
+	aw_live_record(live);
+	if (aw_ipc_send(live->gate.link, AW_IPC_GATE_RESOLVERS, &now, sizeof(now), NULL, 0, &err) <
+	    0)
+		aw_live_fail(live, &err);
+}
+
 static void on_message(struct aw_live *live)
 {
 	const void *payload = live->message.payload;
@@ -153,6 +228,8 @@ static void on_message(struct aw_live *live)
 	if (live->message.type == AW_IPC_GATE_VERDICT) {
 		memcpy(&verdict, payload, sizeof(verdict));
 		record_verdict(live, &verdict);
+		if (verdict.outcome == AW_IPC_FAILED_RESOLVE)
+			refresh_resolvers(live);
 	} else if (live->message.type == AW_IPC_GATE_CLOSED) {
 		memcpy(&closed, payload, sizeof(closed));
 		record_closed(live, &closed);
@@ -239,6 +316,7 @@ int aw_live_set_up_gate(struct aw_live *live, struct aw_error *err)
 	r = aw_names_collect(live->net, setup, err);
 	if (r < 0)
 		return r;
+	live->resolvers = setup->resolvers;
 	policy = seal_net(live->net, err);
 	if (policy < 0)
 		return policy;

@@ -14,12 +14,14 @@
 #include "ipc/ipc.h"
 #include "monitor/janitor.h"
 #include "monitor/live.h"
+#include "monitor/relay.h"
 #include "monitor/terminal.h"
 #include "store/journal.h"
 #include "store/registry.h"
 
 #define AW_LIVE_CLIENTS_MAX 16
 #define AW_LIVE_DENIALS_MAX 64
+#define AW_LIVE_FILES_KEPT 512       /* descriptors that the cell's limit is below ours */
 #define AW_LIVE_GRACE_NS 2000000000u /* between asking the agent to end and killing it */
 
 struct aw_live;
@@ -55,20 +57,25 @@ struct aw_live {
 	struct aw_ipc_cell_ready ready;
 	int mountinfo, user_ns, mount_ns;
 	bool is_started, is_empty;
-	uint64_t started_ns;
+	uint64_t started_ns, started_wall_ns;
 	struct aw_cgroup cgroup;
-	char *home_source; /* private home on the host; NULL: none is kept */
+	unsigned limits_hit; /* aw_cgroup_hits, when it was last looked at */
+	char *home_source;   /* private home on the host; NULL: none is kept */
 	struct aw_buf notice;
 
 	struct aw_child gate;
 	struct aw_watch gate_link, gate_death;
-	struct aw_net *net; /* the policy's rules and those of this session */
+	struct aw_ipc_resolvers resolvers; /* what gate asks now */
+	struct aw_net *net;                /* the policy's rules and those of this session */
 	int listeners[AW_IPC_LISTENERS_MAX];
 	uint64_t connections, refused;
+	uint64_t second;            /* in which refusals are counted, */
+	unsigned in_second, folded; /* those written, and those that were too many */
 	struct aw_live_denial denials[AW_LIVE_DENIALS_MAX];
 	unsigned denial_count, denials_beyond;
 
 	struct aw_terminal terminal;
+	struct aw_relay relay;
 	struct aw_janitor janitor;
 
 	struct aw_watch signals, timer;
@@ -91,6 +98,7 @@ struct aw_live {
 
 /* live-cell.c */
 int aw_live_start_cell(struct aw_live *live, struct aw_error *err);
+int aw_live_hand_over_plan(struct aw_live *live, struct aw_error *err);
 int aw_live_signal_job(struct aw_live *live, uint32_t job, int sig);
 void aw_live_kill_cell(struct aw_live *live);
 
@@ -98,15 +106,26 @@ void aw_live_kill_cell(struct aw_live *live);
 int aw_live_start_gate(struct aw_live *live, struct aw_error *err);
 int aw_live_set_up_gate(struct aw_live *live, struct aw_error *err); /* the cell's listeners came */
 int aw_live_push_policy(struct aw_live *live, struct aw_error *err);
+void aw_live_flush_folded(
+	struct aw_live *live); /* write how many refusals were not written one by one */
 const char *aw_live_outcome_text(uint8_t outcome); /* enum aw_ipc_outcome, for a person */
 
 /* live-signals.c */
 int aw_live_watch_signals(struct aw_live *live, struct aw_error *err);
+uint64_t aw_live_raise_files(void); /* ours to the hard limit; returns what the cell may have */
 int aw_live_start_clock(struct aw_live *live, struct aw_error *err);
 
 /* live-watchdog.c */
-int aw_live_start_watchdog(struct aw_live *live, const struct aw_cgroup_limits *limits,
-			   struct aw_error *err);
+int aw_live_start_watchdog(struct aw_live *live, uint64_t memory_bytes, struct aw_error *err);
+
+/* live-limits.c */
+bool aw_live_wants_group(const struct aw_live *live);
+int aw_live_make_group(struct aw_live *live, struct aw_error *err); /* the session is open */
+uint64_t aw_live_process_limit(const struct aw_live *live);         /* for RLIMIT_NPROC; 0: none */
+int aw_live_settle_group(struct aw_live *live, struct aw_error *err); /* before CELL_GO */
+void aw_live_read_hits(struct aw_live *live);    /* while pid 1 lives: records what was run into */
+bool aw_live_end_by_limit(struct aw_live *live); /* false: none was seen that kills */
+void aw_live_tell_hits(const struct aw_live *live);
 
 /* live-control.c */
 int aw_live_open_control(struct aw_live *live, struct aw_error *err);
@@ -116,7 +135,7 @@ void aw_live_close_control(struct aw_live *live);
 
 /* live-guard.c */
 int aw_live_start_guard(struct aw_live *live, struct aw_error *err);
-int aw_live_guard_frozen(struct aw_live *live, struct aw_error *err);
+int aw_live_guard_frozen(struct aw_live *live, bool is_complete, struct aw_error *err);
 void aw_live_stop_guard(struct aw_live *live);
 
 /* live-end.c */

@@ -1,6 +1,7 @@
 /* Signals to the monitor and the clock of the session. */
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -62,6 +63,23 @@ static int timer_ready(struct aw_watch *watch, uint32_t events)
 		    (unsigned long long)live->prepared->policy->limit[AW_LIMIT_TIME_S]);
 	aw_live_ask_to_end(live, SIGTERM);
 	return 0;
+}
+
+/*
+ * Descriptors in flight are counted per user, and a sender is held to its own soft limit: ours is the
+ * hard one, and the cell gets less (AW_LIVE_FILES_KEPT), so that what the agent leaves in flight does
+ * not keep us from passing descriptors.
+ */
+uint64_t aw_live_raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_max >= 2 * AW_LIVE_FILES_KEPT ? limit.rlim_max - AW_LIVE_FILES_KEPT
+							: limit.rlim_max / 2;
 }
 
 int aw_live_watch_signals(struct aw_live *live, struct aw_error *err)

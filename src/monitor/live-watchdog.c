@@ -34,15 +34,12 @@ static int look(struct aw_watch *watch, uint32_t events)
 	return 0;
 }
 
-int aw_live_start_watchdog(struct aw_live *live, const struct aw_cgroup_limits *limits,
-			   struct aw_error *err)
+int aw_live_start_watchdog(struct aw_live *live, uint64_t memory_bytes, struct aw_error *err)
 {
 	struct itimerspec period = { .it_interval.tv_nsec = PERIOD_NS,
 				     .it_value.tv_nsec = PERIOD_NS };
 
-	if (limits->memory_bytes == 0)
-		return 0;
-	live->watched_memory = limits->memory_bytes;
+	live->watched_memory = memory_bytes;
 	live->watchdog = (struct aw_watch){ .ready = look };
 	live->watchdog.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (live->watchdog.fd < 0 || timerfd_settime(live->watchdog.fd, 0, &period, NULL) < 0)

@@ -5,12 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "base/proc.h"
 #include "monitor/home.h"
 #include "monitor/notice.h"
+
+static void add_texts(struct aw_event *event, const char *key, const struct aw_texts *texts)
+{
+	struct aw_str values[AW_GRANTS_MAX];
+
+	for (size_t i = 0; i < texts->count; i++)
+		values[i] = aw_str_from(texts->text[i]);
+	aw_event_add_strv(event, key, values, texts->count);
+}
 
 static int start_record(struct aw_live *live, struct aw_error *err)
 {
@@ -29,7 +39,7 @@ static int start_record(struct aw_live *live, struct aw_error *err)
 	aw_event_add_str(event, "policy_digest", aw_str_from(p->policy->digest_hex));
 	aw_event_add_str(event, "preset", aw_str_from(p->policy->preset));
 	aw_event_add_u64(event, "uid", p->outside_uid);
-	aw_event_add_u64(event, "variables_left_out", p->env_left_out);
+	add_texts(event, "variables_left_out", &p->env_left_out);
 	aw_live_record(live);
 	return 0;
 }
@@ -48,43 +58,6 @@ static int open_session(struct aw_live *live, struct aw_error *err)
 	return r < 0 ? r : aw_live_open_control(live, err);
 }
 
-static void describe_limits(const struct aw_policy *policy, struct aw_cgroup_limits *ret)
-{
-	*ret = (struct aw_cgroup_limits){
-		.memory_bytes = policy->limit[AW_LIMIT_MEMORY_MB] << 20,
-		.cpu_milli = policy->limit[AW_LIMIT_CPU_MILLI],
-		.io_bytes_s = policy->limit[AW_LIMIT_IO_MB_S] << 20,
-	};
-}
-
-/* RLIMIT_NPROC in the cell's own user namespace is exact: a group is made only for the rest. */
-static int make_cgroup(struct aw_live *live, struct aw_error *err)
-{
-	const struct aw_policy *policy = live->prepared->policy;
-	struct aw_cgroup_limits limits;
-	struct aw_event *event;
-	int r;
-
-	describe_limits(policy, &limits);
-	limits.io_device = live->prepared->workspace_device;
-	if (!aw_cgroup_is_wanted(&limits))
-		return 0;
-	r = aw_cgroup_create(live->session.meta.id, &limits, &live->cgroup, err);
-	if (r == 0 || r != -ENOTSUP)
-		return r;
-	if (!(policy->degraded & AW_DEGRADED_LIMITS))
-		return aw_while(err, "the policy's limits cannot be enforced here (allow it with "
-				     "\"allow_degraded\": [\"limits\"])");
-	event = aw_live_event(live, AW_EVENT_DEGRADED);
-	aw_event_add_str(event, "what", AW_STR("limits"));
-	aw_event_add_str(event, "why", aw_str_from(err->message));
-	aw_live_record(live);
-	if (!live->options->is_quiet)
-		(void)fprintf(stderr, "warden: limits are watched, not enforced: %s\n",
-			      err->message);
-	return aw_live_start_watchdog(live, &limits, err);
-}
-
 static int start_janitor(struct aw_live *live, struct aw_error *err)
 {
 	struct aw_janitor_duties duties = {
@@ -99,6 +72,20 @@ static int start_janitor(struct aw_live *live, struct aw_error *err)
 	return aw_janitor_start(&duties, &live->janitor, err);
 }
 
+/* A cell may be born into its group, so that comes first, and its record needs the session. */
+static int make_group(struct aw_live *live, struct aw_error *err)
+{
+	int r;
+
+	if (!aw_live_wants_group(live))
+		return 0;
+	/* Groups do not go with the monitor: somebody looks after this one before it is made. */
+	r = open_session(live, err);
+	if (r == 0)
+		r = start_janitor(live, err);
+	return r < 0 ? r : aw_live_make_group(live, err);
+}
+
 static int copy_net(struct aw_live *live, struct aw_error *err)
 {
 	const struct aw_net *net = live->prepared->policy->net;
@@ -111,9 +98,23 @@ static int copy_net(struct aw_live *live, struct aw_error *err)
 	return 0;
 }
 
+static int start_watchers(struct aw_live *live, struct aw_error *err)
+{
+	struct aw_janitor early = live->janitor; /* knew of no cell and no gate */
+	int r;
+
+	live->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (live->inotify < 0)
+		return aw_fail(err, errno, "inotify_init1");
+	r = start_janitor(live, err);
+	if (r == 0)
+		aw_janitor_recall(&early);
+	return r;
+}
+
 /*
- * The cell is cloned before anything that it does not need: it builds its view while gate, the
- * session's files and the janitor come into being here.
+ * The cell is cloned first: it makes its network while its plan is made here, and builds its view
+ * while gate, the session's files and the janitor come into being. The agent starts after all of them.
  */
 static int start(struct aw_live *live, struct aw_error *err)
 {
@@ -124,23 +125,22 @@ static int start(struct aw_live *live, struct aw_error *err)
 	if (r == 0)
 		r = copy_net(live, err);
 	if (r == 0)
+		r = make_group(live, err);
+	if (r == 0)
+		r = aw_relay_start(&live->relay, p->outside_uid, p->outside_gid, err);
+	if (r == 0)
+		r = aw_live_start_cell(live, err);
+	if (r == 0)
 		r = aw_home_prepare(p, &live->state, &live->home_source, err);
 	if (r == 0)
 		r = aw_notice_write(p, &live->notice, err);
 	if (r == 0)
-		r = open_session(live, err);
-	if (r == 0)
-		r = make_cgroup(live, err);
-	if (r == 0)
-		r = aw_live_start_cell(live, err);
+		r = aw_live_hand_over_plan(live, err);
 	if (r == 0 && p->policy->has_network)
 		r = aw_live_start_gate(live, err);
-	if (r == 0) {
-		live->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-		r = live->inotify < 0 ? aw_fail(err, errno, "inotify_init1")
-				      : start_janitor(live, err);
-	}
-	return r;
+	if (r == 0 && !live->has_session)
+		r = open_session(live, err);
+	return r < 0 ? r : start_watchers(live, err);
 }
 
 static void init(struct aw_live *live, const struct aw_prepared *prepared,
@@ -151,7 +151,8 @@ static void init(struct aw_live *live, const struct aw_prepared *prepared,
 	live->cell.pidfd = live->cell.link = live->gate.pidfd = live->gate.link = -EBADF;
 	live->mountinfo = live->user_ns = live->mount_ns = live->inotify = -EBADF;
 	live->signals.fd = live->timer.fd = live->control.fd = live->watchdog.fd = -EBADF;
-	live->cgroup.dir_fd = -EBADF;
+	live->cgroup = (struct aw_cgroup)AW_CGROUP_INIT;
+	live->relay = (struct aw_relay)AW_RELAY_INIT;
 	live->notice = (struct aw_buf)AW_BUF_INIT(AW_NOTICE_MAX);
 	for (size_t i = 0; i < AW_ARRAY_LEN(live->clients); i++)
 		live->clients[i].watch.fd = -EBADF;
@@ -200,15 +201,19 @@ static int open_state(struct aw_live *live, struct aw_error *err)
 int aw_live_run(const struct aw_prepared *prepared, const struct aw_live_options *options,
 		struct aw_live_outcome *ret, struct aw_error *err)
 {
-	autofree struct aw_live *live = calloc(1, sizeof(*live));
+	/* Shared with the janitor, which so knows the control group as it is when the monitor dies. */
+	struct aw_live *live = mmap(NULL, sizeof(*live), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int r;
 
-	if (live == NULL)
+	if (live == MAP_FAILED)
 		return aw_fail(err, ENOMEM, "start a session");
 	init(live, prepared, options);
 	r = open_state(live, err);
-	if (r < 0)
+	if (r < 0) {
+		(void)munmap(live, sizeof(*live));
 		return r;
+	}
 	r = aw_loop_init(&live->loop, err);
 	if (r == 0) {
 		if (start(live, err) < 0)
@@ -220,5 +225,6 @@ int aw_live_run(const struct aw_prepared *prepared, const struct aw_live_options
 		*ret = live->outcome;
 	}
 	fini(live);
+	(void)munmap(live, sizeof(*live));
 	return r;
 }

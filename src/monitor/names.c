@@ -20,7 +20,7 @@ bool aw_names_parse_address(struct aw_str text, struct aw_ipc_addr *ret)
 	static const int families[] = { AF_INET, AF_INET6 };
 	char copy[INET6_ADDRSTRLEN];
 
-	if (text.len == 0 || text.len >= sizeof(copy))
+	if (text.len == 0 || text.len >= sizeof(copy) || memchr(text.ptr, '\0', text.len) != NULL)
 		return false;
 	memcpy(copy, text.ptr, text.len);
 	copy[text.len] = '\0';

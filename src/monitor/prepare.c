@@ -3,23 +3,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/own.h"
-#include "cell/git.h"
 #include "cell/launch.h"
 #include "cell/program.h"
-#include "cell/protect.h"
-#include "cell/toolchain.h"
+#include "cell/view.h"
+#include "confine/caps.h"
 #include "monitor/environ.h"
+#include "monitor/prepare-internal.h"
 #include "policy/paths.h"
 
 #define UID_MAP_MAX 65536
+
+/* Without these root is a user like any other whose id happens to be 0 (a container without rights). */
+#define ROOT_CAPS                                                                  \
+	(AW_CAP_BIT(CAP_SETUID) | AW_CAP_BIT(CAP_SETGID) | AW_CAP_BIT(CAP_CHOWN) | \
+	 AW_CAP_BIT(CAP_SYS_ADMIN))
 
 static char *xdg_dir(const char *base, const char *home, const char *fallback)
 {
@@ -66,6 +74,15 @@ void aw_host_fini(struct aw_host *host)
 	*host = (struct aw_host){ 0 };
 }
 
+/* The next number of a line of uid_map: they are right-aligned in columns. */
+static bool next_number(struct aw_str *line, uint64_t *ret)
+{
+	struct aw_str word;
+
+	*line = aw_str_trim(*line);
+	return aw_str_next(line, ' ', &word) && aw_str_to_u64(word, UINT32_MAX, ret) == 0;
+}
+
 /* Whether @uid exists in our user namespace: user_namespaces(7), /proc/self/uid_map. */
 static bool is_mapped(uid_t uid)
 {
@@ -76,11 +93,10 @@ static bool is_mapped(uid_t uid)
 
 	rest = (struct aw_str){ text, n < 0 ? 0 : (size_t)n };
 	while (aw_str_next(&rest, '\n', &line)) {
-		unsigned long long inside, outside, count;
+		uint64_t inside, outside, count;
 
-		text[line.ptr + line.len - text] = '\0';
-		if (sscanf(line.ptr, "%llu %llu %llu", &inside, &outside, &count) == 3 &&
-		    uid >= inside && uid - inside < count)
+		if (next_number(&line, &inside) && next_number(&line, &outside) &&
+		    next_number(&line, &count) && uid >= inside && uid - inside < count)
 			return true;
 	}
 	return false;
@@ -95,7 +111,7 @@ static void choose_ids(struct aw_prepared *p)
 {
 	p->outside_uid = geteuid();
 	p->outside_gid = getegid();
-	if (geteuid() != 0)
+	if (geteuid() != 0 || !aw_caps_are_effective(ROOT_CAPS))
 		return;
 	if (p->workspace.uid != 0 && is_mapped(p->workspace.uid)) {
 		p->outside_uid = p->workspace.uid;
@@ -107,29 +123,50 @@ static void choose_ids(struct aw_prepared *p)
 	}
 }
 
-static int open_workspace(const struct aw_run_options *o, struct aw_prepared *p,
-			  struct aw_error *err)
+static int ask_about_secrets(const struct aw_run_options *o, const struct aw_prepared *p,
+			     struct aw_error *err)
 {
-	struct aw_workspace_host host = {
+	char question[512], shown[256];
+
+	if (p->workspace.secret_count == 0 || o->allow_secrets)
+		return 0;
+	(void)aw_str_escape(aw_str_from(p->workspace.path), shown, sizeof(shown));
+	(void)aw_str_format(question, sizeof(question),
+			    "%s has %s in it, which the agent would read", shown,
+			    p->workspace.secrets[0]);
+	if (o->confirm != NULL && o->confirm(question))
+		return 0;
+	return aw_refuse(err, EACCES, "%s: give another directory, or say --allow-secrets",
+			 question);
+}
+
+struct aw_workspace_host aw_prepare_host_for_guard(const struct aw_prepared *p)
+{
+	return (struct aw_workspace_host){
 		.home = p->host.home,
 		.state_dir = p->host.state_dir,
 		.config_dir = p->host.config_dir,
 		.program_dir = p->host.program_dir,
 	};
+}
+
+static int open_workspace(const struct aw_run_options *o, struct aw_prepared *p,
+			  struct aw_error *err)
+{
+	struct aw_workspace_host host = aw_prepare_host_for_guard(p);
 	struct stat st;
 	int r = aw_workspace_open(o->dir != NULL ? o->dir : ".", &host, &p->workspace, err);
 
+	/* -ENOENT is for what was to be run: a missing project is a mistake in the words. */
+	if (r < 0)
+		return r == -ENOENT ? -EINVAL : r;
+	r = ask_about_secrets(o, p, err);
 	if (r < 0)
 		return r;
-	if (p->workspace.secret_count > 0 && !o->allow_secrets)
-		return aw_refuse(
-			err, EACCES,
-			"'%s' has %s in it, which the agent would read: give another directory, "
-			"or say --allow-secrets",
-			p->workspace.path, p->workspace.secrets[0]);
 	if (fstat(p->workspace.fd, &st) < 0)
 		return aw_fail(err, errno, "project '%s'", p->workspace.path);
 	p->workspace_device = st.st_dev;
+	p->workspace_inode = st.st_ino;
 	choose_ids(p);
 	return 0;
 }
@@ -165,27 +202,59 @@ static const char *base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+static struct aw_program_search search_of(const struct aw_run_options *o,
+					  const struct aw_prepared *p)
+{
+	return (struct aw_program_search){
+		.path = aw_environ_get(o->environment, "PATH"),
+		.home = p->host.home,
+		.workspace = p->workspace.path,
+	};
+}
+
+/* A profile brings keys and hosts: a command of that name has it only if the project did not bring it. */
+static int agent_of_command(const struct aw_run_options *o, struct aw_prepared *p,
+			    struct aw_error *err)
+{
+	struct aw_program_search search = search_of(o, p);
+	autofree char *path = NULL;
+	struct aw_error none;
+	int r = load_agent(p, base_name(o->command[0]), err);
+
+	if (r < 0 || p->agent == NULL)
+		return r;
+	if (aw_program_find(&search, o->command[0], &path, &none) < 0 ||
+	    aw_path_is_within(path, p->workspace.path))
+		aw_agent_drop(&p->agent);
+	return 0;
+}
+
+static int named_agent(struct aw_prepared *p, const char *name, struct aw_error *err)
+{
+	int r = load_agent(p, name, err);
+
+	if (r == 0 && p->agent == NULL)
+		return aw_refuse(err, ENOENT, "there is no agent profile '%s'", name);
+	return r;
+}
+
 /* Which profile, if any, and then the policy that it is part of. */
 static int choose_agent(const struct aw_run_options *o, struct aw_prepared *p, struct aw_error *err)
 {
-	bool is_command = o->agent == NULL && o->command != NULL;
 	const char *name = o->profile != NULL ? o->profile : o->agent;
-	int r;
+	int r = 0;
 
-	if (name == NULL && is_command && !o->no_profile)
-		name = base_name(o->command[0]);
-	r = name == NULL || o->no_profile ? 0 : load_agent(p, name, err);
-	if (r == 0 && p->agent == NULL && (o->agent != NULL || o->profile != NULL) &&
-	    !o->no_profile)
-		return aw_refuse(err, ENOENT, "there is no agent profile '%s'", name);
+	if (o->no_profile)
+		return load_policy(o, p, err);
+	if (name != NULL)
+		r = named_agent(p, name, err);
+	else if (o->command != NULL)
+		r = agent_of_command(o, p, err);
 	if (r == 0)
 		r = load_policy(o, p, err);
-	if (r < 0 || o->agent != NULL || o->command != NULL || p->policy->default_agent == NULL)
+	if (r < 0 || name != NULL || o->command != NULL || p->policy->default_agent == NULL)
 		return r;
-	r = load_agent(p, p->policy->default_agent, err);
-	if (r == 0 && p->agent == NULL)
-		return aw_refuse(err, ENOENT, "the policy's default_agent '%s' has no profile",
-				 p->policy->default_agent);
+	r = named_agent(p, p->policy->default_agent, err);
 	return r < 0 ? r : load_policy(o, p, err);
 }
 
@@ -221,11 +290,7 @@ static int find_agent_program(const struct aw_program_search *search, const stru
 static int choose_program(const struct aw_run_options *o, struct aw_prepared *p, char **ret,
 			  struct aw_error *err)
 {
-	struct aw_program_search search = {
-		.path = aw_environ_get(o->environment, "PATH"),
-		.home = p->host.home,
-		.workspace = p->workspace.path,
-	};
+	struct aw_program_search search = search_of(o, p);
 	bool is_agent = p->agent != NULL && (o->agent != NULL || o->command == NULL);
 	const char *name = is_agent ? NULL : o->command != NULL ? o->command[0] : "/bin/bash";
 	struct aw_error none;
@@ -233,11 +298,14 @@ static int choose_program(const struct aw_run_options *o, struct aw_prepared *p,
 
 	if (is_agent)
 		r = find_agent_program(&search, p->agent, ret, err);
-	else if (strchr(name, '/') != NULL || aw_program_find(&search, name, ret, &none) < 0 ||
-		 aw_path_is_within(*ret, "/usr"))
-		return (*ret = strdup(name)) == NULL ? aw_fail(err, ENOMEM, "name the command") : 0;
 	else
-		r = 0;
+		r = strchr(name, '/') != NULL ? -ENOENT
+					      : aw_program_find(&search, name, ret, &none);
+	if (!is_agent && (r < 0 || aw_path_is_within(*ret, "/usr"))) {
+		free(*ret);
+		*ret = strdup(name);
+		return *ret == NULL ? aw_fail(err, ENOMEM, "name the command") : 0;
+	}
 	return r < 0 ? r : aw_program_grant(&search, *ret, &p->grants, err);
 }
 
@@ -253,144 +321,13 @@ static int build_command(const struct aw_run_options *o, struct aw_prepared *p,
 	r = choose_program(o, p, &program, err);
 	if (r == 0)
 		r = append(&p->argv, &count, program, err);
-	for (size_t i = 0; r == 0 && is_agent && i < p->agent->args.count; i++)
+	for (size_t i = 0; r == 0 && is_agent && !o->is_login && i < p->agent->args.count; i++)
 		r = append(&p->argv, &count, p->agent->args.entry[i].text, err);
 	if (o->agent == NULL && rest != NULL)
 		rest++; /* its first word is the program */
 	for (; r == 0 && rest != NULL && *rest != NULL; rest++)
 		r = append(&p->argv, &count, *rest, err);
 	p->agent_name = is_agent ? p->agent->name : base_name(p->argv != NULL ? p->argv[0] : "?");
-	return r;
-}
-
-/* A granted path of the project, where only those are shown. */
-static int grant_inside(struct aw_prepared *p, const struct aw_policy_list *list, bool is_writable,
-			struct aw_error *err)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		const char *rest = aw_path_in_workspace(list->entry[i].text);
-		char source[PATH_MAX], at[PATH_MAX];
-
-		if (rest == NULL) /* a place that a mount of the policy fills */
-			continue;
-		rest += strspn(rest, "/");
-		if (aw_str_format(source, sizeof(source), "%s%s%s", p->workspace.path,
-				  *rest ? "/" : "", rest) < 0 ||
-		    aw_str_format(at, sizeof(at), "%s%s%s", p->workspace_at, *rest ? "/" : "",
-				  rest) < 0)
-			return aw_fail(err, ENAMETOOLONG, "'%s'", list->entry[i].text);
-		if (access(source, F_OK) < 0) {
-			if (aw_grants_note(&p->grants, err,
-					   "the granted path %s is not there: make it "
-					   "before the session",
-					   list->entry[i].text) < 0)
-				return -err->code;
-			continue;
-		}
-		if (aw_grants_bind(&p->grants, source, at, is_writable, err) < 0)
-			return -err->code;
-	}
-	return 0;
-}
-
-static int grant_mounts(struct aw_prepared *p, struct aw_error *err)
-{
-	const struct aw_policy_list *mounts = &p->policy->mounts;
-
-	for (size_t i = 0; i < mounts->count; i++) {
-		const struct aw_policy_entry *m = &mounts->entry[i];
-		autofree char *real = realpath(m->host, NULL);
-
-		if (real == NULL)
-			return aw_fail(err, errno, "mount '%s'", m->host);
-		if (aw_path_is_within(p->host.state_dir, real) ||
-		    aw_path_is_within(real, p->host.state_dir) ||
-		    aw_path_is_within(real, p->host.config_dir))
-			return aw_refuse(err, EACCES,
-					 "mount '%s': Warden's own state or configuration "
-					 "lies there",
-					 m->host);
-		if (aw_grants_bind(&p->grants, real, m->text, m->is_writable, err) < 0)
-			return -err->code;
-	}
-	return 0;
-}
-
-static int mask_denied(struct aw_prepared *p, struct aw_error *err)
-{
-	const struct aw_policy_list *deny = &p->policy->deny;
-
-	for (size_t i = 0; i < deny->count; i++) {
-		const char *rest = aw_path_in_workspace(deny->entry[i].text);
-		char at[PATH_MAX];
-
-		if (rest == NULL)
-			rest = deny->entry[i].text;
-		else if (aw_str_format(at, sizeof(at), "%s/%s", p->workspace_at,
-				       rest + strspn(rest, "/")) < 0)
-			return aw_fail(err, ENAMETOOLONG, "'%s'", deny->entry[i].text);
-		else
-			rest = at;
-		if (aw_grants_add(&p->grants.masks, rest, err) < 0)
-			return -err->code;
-	}
-	return 0;
-}
-
-static int find_protected(struct aw_prepared *p, struct aw_error *err)
-{
-	struct aw_grants *g = &p->grants;
-	int r = aw_git_find(p->workspace.fd, p->workspace.path, p->workspace_at, g, err);
-
-	if (!(p->policy->protect & AW_PROTECT_GIT)) {
-		aw_texts_fini(&g->pins);
-		aw_texts_fini(&g->protects);
-	}
-	if (r == 0)
-		r = aw_protect_find(p->workspace.fd, p->workspace_at, p->policy->protect, g, err);
-	return r;
-}
-
-/* A grant that holds the project inside it would cover the project's own mount: it is left out. */
-static void drop_covering(struct aw_prepared *p)
-{
-	struct aw_grants *g = &p->grants;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < g->bind_count; i++) {
-		if (!aw_path_is_within(p->workspace_at, g->binds[i].at) ||
-		    strcmp(p->workspace_at, g->binds[i].at) == 0) {
-			g->binds[kept++] = g->binds[i];
-			continue;
-		}
-		free((char *)(uintptr_t)g->binds[i].source);
-		free((char *)(uintptr_t)g->binds[i].at);
-	}
-	g->bind_count = kept;
-}
-
-static int decide_view(struct aw_prepared *p, struct aw_error *err)
-{
-	bool is_hidden = p->policy->read.is_present || p->policy->write.is_present;
-	int r = 0;
-
-	if (is_hidden && p->needs_idmap)
-		return aw_refuse(err, ENOTSUP,
-				 "read_paths and write_paths in a project that root owns: "
-				 "run as a user who owns it");
-	if (is_hidden)
-		r = grant_inside(p, &p->policy->read, false, err);
-	if (r == 0 && is_hidden)
-		r = grant_inside(p, &p->policy->write, true, err);
-	if (r == 0)
-		r = grant_mounts(p, err);
-	if (r == 0)
-		r = aw_toolchain_grant(p->host.home, &p->grants, err);
-	if (r == 0)
-		r = find_protected(p, err);
-	if (r == 0)
-		r = mask_denied(p, err);
-	drop_covering(p);
 	return r;
 }
 
@@ -415,13 +352,58 @@ static int check_upstream(const struct aw_run_options *o, const struct aw_prepar
 	return 0;
 }
 
+/* In a cell nothing of this works, and each failure would blame something else. */
+static int check_outside(const struct aw_run_options *o, struct aw_error *err)
+{
+	struct utsname name;
+
+	if (aw_environ_get(o->environment, "WARDEN") == NULL || uname(&name) < 0 ||
+	    strcmp(name.nodename, AW_CELL_HOSTNAME) != 0)
+		return 0;
+	return aw_refuse(
+		err, EACCES,
+		"this is a cell of Warden already: another cannot be started inside; run the "
+		"command itself");
+}
+
+/*
+ * Calls whose absence would show only when something is to be ended or closed: known by ENOSYS, whether
+ * the kernel is older or the filter of a container answers so.
+ */
+static int check_kernel(struct aw_error *err)
+{
+	static const struct {
+		const char *name, *since;
+		long number;
+	} calls[] = {
+		{ "pidfd_open", "5.3", SYS_pidfd_open },
+		{ "pidfd_send_signal", "5.1", SYS_pidfd_send_signal },
+		{ "close_range", "5.9", SYS_close_range },
+		{ "openat2", "5.6", SYS_openat2 },
+	};
+
+	for (size_t i = 0; i < AW_ARRAY_LEN(calls); i++)
+		if (syscall(calls[i].number, -1, -1, -1, -1) < 0 && errno == ENOSYS)
+			return aw_refuse(err, ENOSYS,
+					 "this kernel has no %s (Linux %s), or the container that "
+					 "Warden is started in forbids it",
+					 calls[i].name, calls[i].since);
+	return 0;
+}
+
 int aw_prepare(const struct aw_run_options *options, struct aw_prepared *ret, struct aw_error *err)
 {
 	struct aw_prepared *p = ret;
 	int r;
 
-	*p = (struct aw_prepared){ .workspace.fd = -EBADF, .is_ephemeral = options->is_ephemeral };
-	r = aw_host_find(options->environment, &p->host, err);
+	*p = (struct aw_prepared){ .workspace.fd = -EBADF,
+				   .is_ephemeral = options->is_ephemeral,
+				   .is_login = options->is_login };
+	r = check_outside(options, err);
+	if (r == 0)
+		r = check_kernel(err);
+	if (r == 0)
+		r = aw_host_find(options->environment, &p->host, err);
 	if (r == 0)
 		r = open_workspace(options, p, err);
 	if (r == 0)
@@ -437,7 +419,7 @@ int aw_prepare(const struct aw_run_options *options, struct aw_prepared *ret, st
 		return aw_fail(err, ENOMEM, "prepare the session");
 	r = build_command(options, p, err);
 	if (r == 0)
-		r = decide_view(p, err);
+		r = aw_prepare_view(p, err);
 	return r < 0 ? r : aw_environ_build(p, options->environment, options->env_file, err);
 }
 
@@ -454,6 +436,7 @@ void aw_prepared_fini(struct aw_prepared *prepared)
 	free_vector(prepared->env);
 	free(prepared->workspace_at);
 	aw_grants_fini(&prepared->grants);
+	aw_texts_fini(&prepared->env_left_out);
 	aw_policy_drop(&prepared->policy);
 	aw_agent_drop(&prepared->agent);
 	aw_policy_errors_fini(&prepared->errors);

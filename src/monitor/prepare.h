@@ -22,9 +22,11 @@ struct aw_run_options {
 		command; /* NULL-terminated; with an agent: its arguments; NULL: default agent or shell */
 	const char *profile; /* --profile NAME: of another agent; NULL */
 	bool no_profile, is_ephemeral, allow_secrets;
-	const char *policy_file, *env_file; /* NULL */
-	struct aw_policy_command policy;    /* --allow, --deny, -m, ... */
-	char *const *environment;           /* the caller's */
+	bool is_login; /* `command` is the agent's own login: its profile's args are left out */
+	bool (*confirm)(const char *question); /* ask the person; NULL: nobody is there to ask */
+	const char *policy_file, *env_file;    /* NULL */
+	struct aw_policy_command policy;       /* --allow, --deny, -m, ... */
+	char *const *environment;              /* the caller's */
 };
 
 /* Where things are on this host, from the environment. */
@@ -45,13 +47,14 @@ struct aw_prepared {
 	char **argv, **env; /* of the agent; owned */
 	const char
 		*agent_name; /* for the registry and for people: profile, or the command's name */
-	bool is_ephemeral;
+	bool is_ephemeral, is_login;
 	bool is_root_started; /* real root: the agent runs as another uid */
 	bool needs_idmap;     /* root owns the project */
 	uid_t outside_uid;    /* of the agent */
 	gid_t outside_gid;
 	dev_t workspace_device;
-	unsigned env_left_out; /* variables of the caller that do not enter */
+	ino_t workspace_inode;
+	struct aw_texts env_left_out; /* names of variables of the caller that do not enter */
 };
 
 int aw_host_find(char *const *environment, struct aw_host *ret, struct aw_error *err);

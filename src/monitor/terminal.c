@@ -233,6 +233,18 @@ void aw_terminal_restore(struct aw_terminal *t, bool is_abnormal)
 	t->is_raw = t->may_read = false;
 }
 
+void aw_terminal_restore_orphaned(struct aw_terminal *t)
+{
+	struct termios now, raw = t->saved;
+
+	cfmakeraw(&raw);
+	if (t->fd < 0 || tcgetattr(t->fd, &now) < 0)
+		return;
+	t->is_raw = now.c_lflag == raw.c_lflag && now.c_iflag == raw.c_iflag &&
+		    now.c_oflag == raw.c_oflag;
+	aw_terminal_restore(t, true);
+}
+
 void aw_terminal_fini(struct aw_terminal *t)
 {
 	aw_terminal_restore(t, false);

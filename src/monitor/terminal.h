@@ -57,4 +57,7 @@ void aw_terminal_drain(struct aw_terminal *t);
  * shell. With @is_abnormal also switch off mouse, paste and focus reports and show the cursor.
  */
 void aw_terminal_restore(struct aw_terminal *t, bool is_abnormal);
+
+/* For the janitor, which was forked before anything was raw: restore if the terminal is raw now. */
+void aw_terminal_restore_orphaned(struct aw_terminal *t);
 void aw_terminal_fini(struct aw_terminal *t);

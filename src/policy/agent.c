@@ -119,6 +119,7 @@ static const struct aw_key agent_keys[] = {
 	AW_ROW("home_env", AW_KEY_STRING, 1, 0, 64, AT(home_env), set_env_name),
 	AW_ROW("home_dir", AW_KEY_STRING, 1, 0, 1024, AT(home_dir), set_home_path),
 	AW_ROW("auth_paths", AW_KEY_STRINGS, 1, 0, 32, AT(auth_paths), set_home_path),
+	AW_ROW("login_paths", AW_KEY_STRINGS, 1, 0, 32, AT(login_paths), set_home_path),
 	AW_ROW("import", AW_KEY_STRINGS, 1, 0, 32, AT(imports), set_home_path),
 	AW_ROW("ignore_file", AW_KEY_STRING, 1, 0, 64, AT(ignore_file), set_home_path),
 	AW_ROW_OBJECT("login", 1),

@@ -32,12 +32,13 @@ struct aw_agent {
 	struct aw_policy_list key_env;  /* API keys: passed if set on the host */
 	const struct aw_agent_env *env; /* set inside */
 	size_t env_count;
-	const char *home_env;             /* variable that moves the state directory, NULL */
-	const char *home_dir;             /* its default below HOME, NULL */
-	struct aw_policy_list auth_paths; /* login state below HOME: shared per user and agent */
-	struct aw_policy_list imports;    /* below HOME: host settings that only inform */
-	const char *ignore_file;          /* honoured by the agent in a project, NULL */
-	struct aw_policy_list login_args; /* after the binary, for `warden login`; may be empty */
+	const char *home_env;              /* variable that moves the state directory, NULL */
+	const char *home_dir;              /* its default below HOME, NULL */
+	struct aw_policy_list auth_paths;  /* login state below HOME: shared per user and agent */
+	struct aw_policy_list login_paths; /* likewise, but taken over from `warden login` alone */
+	struct aw_policy_list imports;     /* below HOME: host settings that only inform */
+	const char *ignore_file;           /* honoured by the agent in a project, NULL */
+	struct aw_policy_list login_args;  /* after the binary, for `warden login`; may be empty */
 	struct aw_policy_list login_key_args; /* likewise; the key is written to its stdin */
 	const char *login_key_env;            /* the variable that holds that key, NULL */
 	struct aw_store *store;

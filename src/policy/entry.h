@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AW_POLICY_POINTER_MAX 192
 #define AW_POLICY_LIST_MAX 1024 /* elements of any one list in a file */
 
 struct aw_policy_source;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/own.h"
 
@@ -300,10 +301,20 @@ static int fault_of_jansson(const json_error_t *error, size_t len, struct aw_jso
 	return fault_at(fault, at < len ? at : len, "%s", text);
 }
 
+/* Otherwise jansson opens /dev/urandom for its hash seed. Only the first call in a process counts. */
+static void seed_hashes(void)
+{
+	size_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == (ssize_t)sizeof(seed))
+		json_object_seed(seed);
+}
+
 static int load_tree(struct aw_json *json, struct aw_json_fault *fault)
 {
 	json_error_t error = { .line = 0 };
 
+	seed_hashes();
 	errno = 0;
 	json->root = json_loadb(json->text, json->len, JSON_REJECT_DUPLICATES, &error);
 	if (json->root != NULL)

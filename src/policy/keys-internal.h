@@ -80,6 +80,12 @@ struct aw_key {
 		.words = (words_), .needs = (needs_), .instead = (instead_)                        \
 	}
 
+/* One step of the way down from the root: a member, or an element of a list (then name is NULL). */
+struct aw_key_step {
+	const char *name;
+	size_t index;
+};
+
 struct aw_keys {
 	const struct aw_key *rows; /* the whole table */
 	size_t row_count;
@@ -91,8 +97,8 @@ struct aw_keys {
 	struct aw_policy_errors *errors;
 	const char *home;               /* for ~; may be NULL */
 	struct aw_policy_entry element; /* of the AW_KEY_OBJECTS list that is being read */
-	char pointer[AW_POLICY_POINTER_MAX];
-	size_t pointer_len;
+	struct aw_key_step step[AW_JSON_DEPTH_MAX];
+	unsigned depth;
 };
 
 /* Read @object (a JSON object at @node of the source's text) by all rows. */
@@ -101,6 +107,26 @@ int aw_keys_read(struct aw_keys *keys, const json_t *object, uint32_t node);
 /* Report something about the value at @node, at the pointer where the walk stands. */
 void aw_keys_error(struct aw_keys *keys, enum aw_policy_error_kind kind, uint32_t node,
 		   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Likewise at the key itself, its quote included. Always malformed. */
+void aw_keys_error_at_key(struct aw_keys *keys, uint32_t node, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The members of one object in the table: rows [first, end) whose path is longer than @prefix. */
+struct aw_key_range {
+	const struct aw_key *first, *end;
+	size_t prefix;
+};
+
+/* Whether @row is a member of the object whose path has @prefix bytes, not one further down. */
+bool aw_key_is_direct(const struct aw_key *row, size_t prefix);
+
+/* An unknown key with what may have been meant; a word that is none of the row's; a value refused. */
+void aw_keys_unknown(struct aw_keys *keys, struct aw_key_range range, const char *key,
+		     uint32_t node);
+void aw_keys_report_word(struct aw_keys *keys, const struct aw_key *row, uint32_t node);
+void aw_keys_report_unenforced(struct aw_keys *keys, const struct aw_key *row,
+			       const struct aw_key_value *value);
 
 struct aw_policy_origin aw_keys_origin(const struct aw_keys *keys, uint32_t node);
 

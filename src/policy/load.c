@@ -207,8 +207,9 @@ int aw_policy_load(const struct aw_policy_sources *sources, struct aw_policy **r
 		return err->code != 0 ? aw_while(err, "load the policy")
 				      : aw_fail(err, -r, "load the policy");
 	if (aw_policy_errors_total(errors) > 0)
-		return aw_refuse(err, EACCES, "the policy has %zu errors",
-				 aw_policy_errors_total(errors));
+		return aw_refuse(err, EACCES, "the policy has %zu %s",
+				 aw_policy_errors_total(errors),
+				 aw_policy_errors_total(errors) == 1 ? "error" : "errors");
 	*ret = AW_TAKE_PTR(policy);
 	return 0;
 }

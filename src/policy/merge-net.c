@@ -1,4 +1,5 @@
 /* The network part of a merge. */
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -249,7 +250,8 @@ static struct aw_net_rule rule_of(const struct aw_policy_entry *entry)
 		.port = entry->port,
 	};
 
-	(void)aw_str_format(rule.name, sizeof(rule.name), "%s", entry->text);
+	assert(strlen(entry->text) < sizeof(rule.name)); /* it was normalised */
+	memcpy(rule.name, entry->text, strlen(entry->text) + 1);
 	return rule;
 }
 

@@ -52,6 +52,20 @@ static bool is_number(struct aw_str label)
 	return true;
 }
 
+/* Copy in lower case; false for a byte that no name has. */
+static bool lower(struct aw_str raw, char *out)
+{
+	for (size_t i = 0; i < raw.len; i++) {
+		char c = raw.ptr[i];
+
+		if (c != '.' && !is_name_byte(c))
+			return false;
+		out[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+	}
+	out[raw.len] = '\0';
+	return true;
+}
+
 int aw_net_normalise(struct aw_str raw, char *out)
 {
 	struct aw_str rest, label = { NULL, 0 };
@@ -60,16 +74,8 @@ int aw_net_normalise(struct aw_str raw, char *out)
 		return colon_error(raw);
 	if (raw.len > 0 && raw.ptr[raw.len - 1] == '.')
 		raw.len--;
-	if (raw.len == 0 || raw.len > AW_NET_NAME_MAX)
+	if (raw.len == 0 || raw.len > AW_NET_NAME_MAX || !lower(raw, out))
 		return -EBADMSG;
-	for (size_t i = 0; i < raw.len; i++) {
-		char c = raw.ptr[i];
-
-		if (c != '.' && !is_name_byte(c))
-			return -EBADMSG;
-		out[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-	}
-	out[raw.len] = '\0';
 	rest = (struct aw_str){ out, raw.len };
 	while (aw_str_next(&rest, '.', &label))
 		if (label.len == 0 || label.len > LABEL_MAX)
@@ -309,9 +315,15 @@ void aw_net_rule_format(const struct aw_net_rule *rule, char *out, size_t size)
 	const char *prefix = rule->form == AW_NET_BELOW            ? "*."
 			     : rule->form == AW_NET_APEX_AND_BELOW ? "."
 								   : "";
+	size_t prefix_len = strlen(prefix), len = strlen(rule->name);
 
-	if (rule->port != 0)
-		(void)aw_str_format(out, size, "%s%s:%u", prefix, rule->name, rule->port);
-	else
+	/* Each start writes every rule once: without printf where there is nothing to convert. */
+	if (rule->port == 0 && prefix_len + len < size) {
+		memcpy(out, prefix, prefix_len);
+		memcpy(out + prefix_len, rule->name, len + 1);
+	} else if (rule->port == 0) {
 		(void)aw_str_format(out, size, "%s%s", prefix, rule->name);
+	} else {
+		(void)aw_str_format(out, size, "%s%s:%u", prefix, rule->name, rule->port);
+	}
 }

@@ -87,8 +87,8 @@ int aw_policy_check(struct aw_str text, enum aw_net_layer layer, const char *nam
 		r = aw_layer_parse(store, source, text, home, &parsed, errors);
 	if (r < 0)
 		return aw_fail(err, -r, "check %s", name);
-	if (aw_policy_errors_total(errors) > before)
-		return aw_refuse(err, EACCES, "%s: %zu errors", name,
-				 aw_policy_errors_total(errors) - before);
-	return 0;
+	before = aw_policy_errors_total(errors) - before;
+	return before == 0 ? 0
+			   : aw_refuse(err, EACCES, "%s: %zu %s", name, before,
+				       before == 1 ? "error" : "errors");
 }

@@ -7,8 +7,8 @@
  *
  * One monitor writes one journal, outside the cell, into a directory that was empty. The caller
  * ends the session when a call here fails: without a journal there is no session. It ignores
- * SIGXFSZ. It needs write, ftruncate, fallocate, fdatasync, and openat and renameat in the
- * directory.
+ * SIGXFSZ. It needs write, ftruncate, fallocate, fdatasync, and in the directory openat, unlinkat
+ * and renameat: a role that confines itself grants them.
  *
  * What it promises
  *   A line is one write(2). When append returns 0 the line is in the page cache: it survives the
@@ -24,8 +24,7 @@
  *   session ends (AW_EVENT_LAST and breaches), so that a full disk is in the journal too.
  *
  * Segments: a line that would make a segment larger than `segment_max` goes to the next one; number
- * and chain go on. (Last words stay in the segment that has the space for them.) Nothing is
- * deleted.
+ * and chain go on. Last words stay where the space is kept for them. Nothing is ever deleted.
  *
  * journal.head, one flat line, is written at the end: session, segment, seq and hash of the last
  * line. See verify.h for what it finds and what nothing here can find.

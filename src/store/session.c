@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/own.h"
 #include "base/proc.h"
 #include "store/session-internal.h"
@@ -19,7 +18,7 @@
 #define ID_TRIES 16
 #define LOCK_TRIES 2000
 #define LOCK_PAUSE_NS 1000000
-#define STAT_MAX 4096
+#define STAT_MAX 1024
 
 bool aw_session_is_id(const char *text)
 {
@@ -95,18 +94,23 @@ int aw_session_host_name(char out[65])
 	return aw_str_format(out, 65, "%s", name.nodename);
 }
 
-/* Field 22 of /proc/PID/stat. The name in field 2 may contain anything, so count from its end. */
+/*
+ * Field 22 of /proc/PID/stat. The name in field 2 may contain anything, so count from its end. One
+ * read without an allocation: this is part of every start.
+ */
 static int start_of(pid_t pid, uint64_t *ret, struct aw_error *err)
 {
-	autofree char *text = NULL;
+	char path[32], text[STAT_MAX];
 	struct aw_str rest, field = { 0 };
-	char path[32];
+	autoclose int fd = -EBADF;
 	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	n = aw_read_file(AT_FDCWD, path, STAT_MAX, &text, err);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n < 0)
-		return (int)n;
+		return aw_fail(err, errno, "read '%s'", path);
+	text[n] = '\0';
 	rest = aw_str_from(strrchr(text, ')'));
 	for (int i = 2; i <= 22; i++)
 		if (!aw_str_next(&rest, ' ', &field))

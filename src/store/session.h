@@ -18,8 +18,7 @@
  * session.json and status.json are one flat line (event/flat.h), mode 0600, replaced whole. They
  * are read strictly; a session whose session.json is malformed is treated as one that has none.
  * Where RUNTIME was is written down, so that a shell without $XDG_RUNTIME_DIR judges right. A home
- * that several hosts share: sessions of another host name are neither alive nor dead, only
- * elsewhere.
+ * that several hosts share: a session of another host name is neither alive nor dead: elsewhere.
  */
 #pragma once
 

@@ -8,8 +8,6 @@
 #include "base/own.h"
 #include "base/str.h"
 
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-
 static bool is_absolute(const char *path)
 {
 	return path != NULL && path[0] == '/';
@@ -17,7 +15,7 @@ static bool is_absolute(const char *path)
 
 int aw_state_enter(int dir_fd, const char *name, uid_t uid, struct aw_error *err)
 {
-	autoclose int fd = openat(dir_fd, name, DIR_FLAGS | O_NOFOLLOW);
+	autoclose int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	/* With O_DIRECTORY a symbolic link is ENOTDIR on some kernels and ELOOP on others. */

@@ -18,16 +18,12 @@ static const char *const dropped_in_responses[] = {
 	"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "upgrade",
 };
 
-/* What no Connection field can make us drop, because without it the body would end elsewhere. */
-static const char *const framing[] = { "Content-Length", "Transfer-Encoding" };
-
-/* The one of @names that is @name, or NULL. */
-static const char *find_name(struct aw_str name, const char *const *names, size_t count)
+static bool is_among(struct aw_str name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (aw_http_token_is(name, names[i]))
-			return names[i];
-	return NULL;
+			return true;
+	return false;
 }
 
 /* The fields of a message, and which of them are not passed on. */
@@ -57,25 +53,25 @@ static bool is_forwarded(const struct forward *forward, struct aw_str name)
 {
 	if (aw_http_token_is(name, "upgrade"))
 		return forward->is_upgrade_kept;
-	return find_name(name, forward->dropped, forward->dropped_count) == NULL &&
+	return !is_among(name, forward->dropped, forward->dropped_count) &&
 	       !is_named_by_connection(forward->fields, name);
 }
 
 /*
  * Lines go as they came, because a server may count on blanks and case that we do not know of. Not so
- * the framing: there are readers that stumble over a blank behind "chunked" and then see no body.
+ * the framing: there are readers that stumble over a blank behind "chunked" and then see no body. No
+ * Connection field can have it dropped, because then the body would end elsewhere.
  */
 static int write_field(const struct forward *forward, struct aw_str name, struct aw_str value,
 		       struct aw_str line, struct aw_buf *out)
 {
-	const char *plain = find_name(name, framing, AW_ARRAY_LEN(framing));
-
-	if (plain != NULL && forward->is_coding_dropped &&
-	    aw_http_token_is(name, "transfer-encoding"))
+	if (aw_http_token_is(name, "content-length"))
+		return aw_buf_printf(out, "Content-Length: %.*s\r\n", (int)value.len, value.ptr);
+	if (!aw_http_token_is(name, "transfer-encoding"))
+		return is_forwarded(forward, name) ? aw_buf_append(out, line.ptr, line.len) : 0;
+	if (forward->is_coding_dropped)
 		return 0;
-	if (plain != NULL)
-		return aw_buf_printf(out, "%s: %.*s\r\n", plain, (int)value.len, value.ptr);
-	return is_forwarded(forward, name) ? aw_buf_append(out, line.ptr, line.len) : 0;
+	return aw_buf_append_str(out, "Transfer-Encoding: chunked\r\n");
 }
 
 static int write_fields(const struct forward *forward, struct aw_buf *out)

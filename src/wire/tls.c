@@ -12,6 +12,7 @@
  */
 #include "wire/tls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ static unsigned get_u8(struct cursor *in)
 		in->is_cut = true;
 		return 0;
 	}
+	assert(in->part < in->fragments->count);
 	value = (unsigned char)in->fragments->part[in->part].ptr[in->offset];
 	skip(in, 1);
 	return value;

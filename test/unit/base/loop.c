@@ -97,6 +97,30 @@ static int stop_on_the_third_call(struct aw_watch *watch, uint32_t events)
 	return 0;
 }
 
+/* As silence_the_other, by the way that leaves the rest to a close. */
+static int forget_the_other_and_close_it(struct aw_watch *watch, uint32_t events)
+{
+	struct bell *b = AW_CONTAINER(watch, struct bell, watch);
+
+	(void)events;
+	b->calls++;
+	aw_loop_forget(b->loop, &b->other->watch);
+	b->other->watch.fd = aw_fd_close(b->other->watch.fd);
+	return -ECANCELED;
+}
+
+/* Both ring in one round: the other's descriptor is taken over by the third. */
+static int move_the_other(struct aw_watch *watch, uint32_t events)
+{
+	struct bell *b = AW_CONTAINER(watch, struct bell, watch);
+	struct aw_error err;
+
+	(void)events;
+	b->calls++;
+	aw_loop_unwatch(b->loop, watch);
+	return aw_loop_move(b->loop, &b->other->watch, &b->other->other->watch, EPOLLIN, &err);
+}
+
 static int watch_for_writing(struct aw_watch *watch, uint32_t events)
 {
 	struct bell *b = AW_CONTAINER(watch, struct bell, watch);
@@ -351,6 +375,69 @@ static void the_loop_is_close_on_exec_and_leaves_the_fds_to_their_owners(void **
 	(void)aw_fd_close(b.watch.fd);
 }
 
+static void a_forgotten_and_closed_bell_is_not_heard_in_the_same_round(void **state)
+{
+	autodrop(aw_loop_fini) struct aw_loop loop;
+	struct bell a, b;
+
+	(void)state;
+	open_loop(&loop);
+	hang_up(&loop, &a, true, forget_the_other_and_close_it);
+	hang_up(&loop, &b, true, forget_the_other_and_close_it);
+	a.other = &b;
+	b.other = &a;
+	assert_int_equal(aw_loop_run(&loop), -ECANCELED);
+	assert_int_equal(a.calls + b.calls, 1);
+	/* The one that rang is alone now, and what it would forget is no descriptor any more. */
+	assert_int_equal(aw_loop_run(&loop), -ECANCELED);
+	assert_int_equal(a.calls + b.calls, 2);
+	take_down(&a);
+	take_down(&b);
+}
+
+static void a_moved_descriptor_is_heard_by_its_new_watch_alone(void **state)
+{
+	autodrop(aw_loop_fini) struct aw_loop loop;
+	struct bell a, b,
+		heir = { .loop = &loop, .watch = { .fd = -EBADF, .ready = stop_with_value } };
+	int fd;
+
+	(void)state;
+	open_loop(&loop);
+	/* epoll tells of these two in the order in which they began to ring. */
+	hang_up(&loop, &a, true, move_the_other);
+	hang_up(&loop, &b, true, return_value);
+	a.other = &b;
+	b.other = &heir;
+	b.value = -ECANCELED;
+	heir.value = 5;
+	fd = b.watch.fd;
+	assert_int_equal(aw_loop_run(&loop), 5);
+	assert_int_equal(a.calls, 1);
+	assert_int_equal(b.calls, 0);
+	assert_int_equal(heir.calls, 1);
+	assert_int_equal(b.watch.fd, -EBADF);
+	assert_int_equal(heir.watch.fd, fd);
+	take_down(&a);
+	take_down(&heir);
+}
+
+static void a_descriptor_that_is_not_watched_cannot_be_moved(void **state)
+{
+	autodrop(aw_loop_fini) struct aw_loop loop;
+	struct bell a, heir = { .watch = { .fd = -EBADF } };
+	struct aw_error err;
+
+	(void)state;
+	open_loop(&loop);
+	hang_up(&loop, &a, false, return_value);
+	aw_loop_unwatch(&loop, &a.watch);
+	assert_int_equal(aw_loop_move(&loop, &a.watch, &heir.watch, EPOLLIN, &err), -ENOENT);
+	assert_int_equal(heir.watch.fd, -EBADF);
+	assert_true(a.watch.fd >= 0);
+	take_down(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +452,9 @@ int main(void)
 		cmocka_unit_test(watching_for_nothing_is_unwatching),
 		cmocka_unit_test(a_hang_up_is_told_unasked),
 		cmocka_unit_test(what_cannot_be_watched_is_an_error_with_its_number),
+		cmocka_unit_test(a_forgotten_and_closed_bell_is_not_heard_in_the_same_round),
+		cmocka_unit_test(a_moved_descriptor_is_heard_by_its_new_watch_alone),
+		cmocka_unit_test(a_descriptor_that_is_not_watched_cannot_be_moved),
 		cmocka_unit_test(a_signal_does_not_end_the_run),
 		cmocka_unit_test(the_loop_is_close_on_exec_and_leaves_the_fds_to_their_owners),
 	};

@@ -43,20 +43,18 @@ static int tear_down(void **state)
 
 static struct aw_ipc_verdict good_verdict(void)
 {
-	struct aw_ipc_verdict v = { .id = 7,
-				    .way = AW_IPC_WAY_CONNECT,
-				    .outcome = AW_IPC_ALLOWED,
-				    .reason = AW_NET_GRANTED,
-				    .port = 443 };
-
-	strcpy(v.name, "a.example");
-	return v;
+	return (struct aw_ipc_verdict){ .id = 7,
+					.way = AW_IPC_WAY_CONNECT,
+					.outcome = AW_IPC_ALLOWED,
+					.reason = AW_NET_GRANTED,
+					.name = "a.example",
+					.port = 443 };
 }
 
 static int send_fds(struct link *l, enum aw_ipc_type type, const void *payload, size_t len,
 		    size_t fd_count)
 {
-	int fds[AW_IPC_FDS_MAX];
+	int fds[AW_IPC_FDS_MAX] = { 0 };
 	struct aw_error err;
 
 	for (size_t i = 0; i < fd_count; i++)

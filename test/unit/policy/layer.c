@@ -176,6 +176,7 @@ static void unknown_keys_are_errors_with_a_suggestion(void **state)
 	malformed("/allowed_domains", "/capabilities/network/allowed_domains",
 		  "{\"allowed_domains\": []}");
 	malformed("/x~1y~0z", "unknown key", "{\"x/y~z\": 1}");
+	malformed("/capabilities~1network", "unknown key", "{\"capabilities/network\": {}}");
 	malformed("/capabilities/network/alowed_ports", "did you mean \"allowed_ports\"",
 		  "{\"capabilities\": {\"network\": {\"alowed_ports\": [1]}}}");
 }
@@ -338,7 +339,7 @@ static void hostile_keys_are_shown_escaped_and_cut(void **state)
 	assert_null(strchr(errors.item[0].pointer, '\n'));
 	memset(text, 'k', sizeof(text));
 	memcpy(text, "{\"", 2);
-	strcpy(text + sizeof(text) - 8, "\":1}");
+	memcpy(text + sizeof(text) - 8, "\":1}", sizeof("\":1}"));
 	assert_int_equal(check(text), 1);
 }
 

@@ -28,7 +28,7 @@ static int make_place(void **state)
 {
 	(void)state;
 	memset(&place, 0, sizeof(place));
-	strcpy(place.root, "/tmp/policy-load-XXXXXX");
+	memcpy(place.root, "/tmp/policy-load-XXXXXX", sizeof("/tmp/policy-load-XXXXXX"));
 	assert_non_null(mkdtemp(place.root));
 	snprintf(place.config, sizeof(place.config), "%s/config", place.root);
 	snprintf(place.project, sizeof(place.project), "%s/project", place.root);

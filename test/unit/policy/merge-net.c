@@ -55,7 +55,7 @@ static const char *meet(struct aw_policy_entry a, struct aw_policy_entry b)
 
 	if (!aw_meet_domain(&a, &b, &ports, &common))
 		return "";
-	strcpy(rule.name, common.text);
+	(void)aw_str_format(rule.name, sizeof(rule.name), "%s", common.text);
 	rule.form = common.form;
 	rule.port = common.port;
 	aw_net_rule_format(&rule, text, sizeof(text));

@@ -191,19 +191,18 @@ static void the_smallest_written_limit_wins(void **state)
 
 static void a_presets_limit_is_only_the_default(void **state)
 {
-	struct texts texts = { .sources.command.limit[AW_LIMIT_MEMORY_MB] = 100000 };
+	struct texts texts = { .sources.command.limit[AW_LIMIT_PROCESSES] = 100000 };
 
 	(void)state;
 	merge(&texts);
-	assert_int_equal(policy->limit[AW_LIMIT_MEMORY_MB], 100000);
-	assert_int_equal(policy->limit[AW_LIMIT_PROCESSES], 4096);
+	assert_int_equal(policy->limit[AW_LIMIT_PROCESSES], 100000);
 	assert_int_equal(policy->notes.count, 0);
-	merge3(CODE("\"max_memory_mb\": 0"), NULL, NULL);
-	assert_int_equal(policy->limit[AW_LIMIT_MEMORY_MB], 0);
-	merge3(NULL, NULL, CODE("\"max_memory_mb\": 0"));
-	assert_int_equal(policy->limit[AW_LIMIT_MEMORY_MB], 8192);
-	merge3(NULL, NULL, CODE("\"max_memory_mb\": 100000"));
-	assert_int_equal(policy->limit[AW_LIMIT_MEMORY_MB], 8192);
+	merge3(CODE("\"max_processes\": 0"), NULL, NULL);
+	assert_int_equal(policy->limit[AW_LIMIT_PROCESSES], 0);
+	merge3(NULL, NULL, CODE("\"max_processes\": 0"));
+	assert_int_equal(policy->limit[AW_LIMIT_PROCESSES], 4096);
+	merge3(NULL, NULL, CODE("\"max_processes\": 100000"));
+	assert_int_equal(policy->limit[AW_LIMIT_PROCESSES], 4096);
 }
 
 static void a_flag_that_does_not_hold_is_noted(void **state)

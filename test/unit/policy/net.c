@@ -325,7 +325,7 @@ static void a_broken_invariant_is_found(void **state)
 	BREAKS(memset(net->rules[0].name, 'a', sizeof(net->rules[0].name)));
 	BREAKS(net->rules[0].name[0] = 'A');
 	BREAKS(net->rules[0].name[0] = '\0');
-	BREAKS(strcpy(net->rules[0].name, "1.2.3.4"));
+	BREAKS(memcpy(net->rules[0].name, "1.2.3.4", 8));
 #undef BREAKS
 	assert_int_equal(aw_net_check(net, sizeof(*net), &err), 0);
 }

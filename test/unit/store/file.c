@@ -109,6 +109,14 @@ static void without_space_the_old_content_stays(void **state)
 	assert_int_equal(faccessat(s->fd, ".f.new", F_OK, 0), -1);
 }
 
+static void replace_until_killed(const struct scratch *s, struct aw_str a, struct aw_str b)
+{
+	for (;;)
+		if (aw_file_replace(s->fd, "f", b, &err) < 0 ||
+		    aw_file_replace(s->fd, "f", a, &err) < 0)
+			_exit(1);
+}
+
 /* Whenever the writer is killed, a reader sees one whole content or the other. */
 static void a_reader_never_sees_half_a_file(void **state)
 {
@@ -124,10 +132,9 @@ static void a_reader_never_sees_half_a_file(void **state)
 		pid_t pid = fork();
 
 		assert_true(pid >= 0);
-		while (pid == 0) {
-			(void)aw_file_replace(s->fd, "f", (struct aw_str){ b, sizeof(b) }, &err);
-			(void)aw_file_replace(s->fd, "f", (struct aw_str){ a, sizeof(a) }, &err);
-		}
+		if (pid == 0)
+			replace_until_killed(s, (struct aw_str){ a, sizeof(a) },
+					     (struct aw_str){ b, sizeof(b) });
 		(void)usleep(500 + round * 97);
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -237,11 +237,27 @@ static bool mount_small(const char *path, const char *size)
 }
 
 /* Returns 0, or the number of the step that went wrong. */
+static int end_without_space(struct aw_journal *journal, int dir_fd, unsigned number)
+{
+	struct aw_verify result;
+	struct aw_error err;
+
+	if (scratch_append(journal, AW_EVENT_NOTE, number, 500) != -ENOSPC)
+		return 11;
+	if (scratch_append(journal, AW_EVENT_BREACH, number, 4000) < 0 ||
+	    scratch_append(journal, AW_EVENT_SESSION_END, number, 500) < 0)
+		return 12;
+	if (aw_journal_close(journal, &err) < 0)
+		return 13;
+	if (aw_verify(dir_fd, SESSION, &result, &err) < 0 || result.finding_count > 0)
+		return 14;
+	return result.is_torn || !result.is_anchored || result.last_seq != number + 1 ? 15 : 0;
+}
+
 static int fill_the_disk(const char *path)
 {
 	const struct aw_journal_options options = { .session = SESSION };
 	struct aw_journal journal;
-	struct aw_verify result;
 	struct aw_error err;
 	unsigned i = 0;
 	int r = 0, dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -250,18 +266,7 @@ static int fill_the_disk(const char *path)
 		return 1;
 	while (r == 0 && i < 100000)
 		r = scratch_append(&journal, AW_EVENT_NOTE, ++i, 500);
-	if (r != -ENOSPC)
-		return 2;
-	if (scratch_append(&journal, AW_EVENT_NOTE, i, 500) != -ENOSPC)
-		return 3;
-	if (scratch_append(&journal, AW_EVENT_BREACH, i, 4000) < 0 ||
-	    scratch_append(&journal, AW_EVENT_SESSION_END, i, 500) < 0)
-		return 4;
-	if (aw_journal_close(&journal, &err) < 0)
-		return 5;
-	if (aw_verify(dir, SESSION, &result, &err) < 0 || result.finding_count > 0)
-		return 6;
-	return result.is_torn || !result.is_anchored || result.last_seq != i + 1 ? 7 : 0;
+	return r == -ENOSPC ? end_without_space(&journal, dir, i) : 2;
 }
 
 static void a_full_disk_is_told_and_the_last_word_is_written(void **state)

@@ -151,30 +151,37 @@ static void the_same_cut_after_the_end_is_found(void **state)
 	free(f.data);
 }
 
+static void flip(int fd, const struct file *f, size_t at, int bit)
+{
+	char changed = (char)(f->data[at] ^ (bit < 0 ? 0 : 1 << bit));
+
+	assert_int_equal(pwrite(fd, &changed, 1, (off_t)at), 1);
+}
+
 /* Every bit of every byte: the line that was changed is the first one that is named. */
 static void any_flipped_bit_is_found_and_its_line_is_named(void **state)
 {
 	struct scratch *s = *state;
+	autoclose int fd = -EBADF;
 	struct file f;
 	unsigned line = 1;
 
 	scratch_journal(s, LINES, 0, true);
 	f = load(s);
+	fd = openat(s->fd, FIRST, O_WRONLY | O_CLOEXEC);
 	for (size_t i = 0; i < f.len; i++) {
 		line += i == f.begins[line];
 		for (int bit = 0; bit < 8; bit++) {
-			f.data[i] = (char)(f.data[i] ^ (1 << bit));
-			scratch_store(s, FIRST, f.data, f.len);
+			flip(fd, &f, i, bit);
 			verify(s);
-			if (result.finding_count == 0 && !result.is_torn)
+			if (result.finding_count == 0)
 				fail_msg("byte %zu bit %d: not found", i, bit);
 			/* The very last newline: the line is torn, and the end says it is gone. */
 			if (i + 1 < f.len && result.finding[0].line != line)
 				fail_msg("byte %zu bit %d of line %u: line %llu named", i, bit,
 					 line, (unsigned long long)result.finding[0].line);
-			assert_true(result.finding_count > 0);
-			f.data[i] = (char)(f.data[i] ^ (1 << bit));
 		}
+		flip(fd, &f, i, -1);
 	}
 	free(f.data);
 }

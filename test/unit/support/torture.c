@@ -21,6 +21,7 @@ static bool has_failed;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+void *__real_reallocarray(void *old, size_t count, size_t size);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t len);
 int __real_vasprintf(char **ret, const char *format, va_list args);
@@ -29,6 +30,7 @@ int __real___vasprintf_chk(char **ret, int flag, const char *format, va_list arg
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+void *__wrap_reallocarray(void *old, size_t count, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t len);
 int __wrap_vasprintf(char **ret, const char *format, va_list args);
@@ -58,6 +60,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return is_to_fail() ? NULL : __real_realloc(old, size);
+}
+
+void *__wrap_reallocarray(void *old, size_t count, size_t size)
+{
+	return is_to_fail() ? NULL : __real_reallocarray(old, count, size);
 }
 
 char *__wrap_strdup(const char *text)

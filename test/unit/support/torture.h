@@ -12,8 +12,8 @@
  *
  * The attempt frees what it got; the sanitizer build finds what it does not. Each run with a failing
  * allocation must return -ENOMEM, and the run after the last must return >= 0: otherwise the test
- * fails. Counted are malloc, calloc, realloc, strdup, strndup, asprintf and vasprintf of the code
- * under test and of libraries that are linked statically (the linker's --wrap).
+ * fails. Counted are malloc, calloc, realloc, reallocarray, strdup, strndup, asprintf and vasprintf of
+ * the code under test and of libraries that are linked statically (the linker's --wrap).
  */
 #pragma once
 

@@ -154,6 +154,24 @@ static void refuses_compression_and_unknown_labels(void **state)
 			 AW_DNS_FLAW_QUESTION);
 }
 
+static void a_label_has_at_most_63_octets(void **state)
+{
+	static const int lengths[] = { 64, 127, 128, 192, 255 };
+
+	(void)state;
+	for (size_t i = 0; i < AW_ARRAY_LEN(lengths); i++) {
+		char message[12 + 1 + 255 + 5] = ID "\1\0" ONE_QUESTION;
+		size_t len = (size_t)lengths[i];
+
+		/* All its bytes are there, and they are clean. */
+		message[12] = (char)len;
+		memset(message + 13, 'a', len);
+		memcpy(message + 13 + len, "\0" A_IN, 5);
+		assert_int_equal(flaw_of((struct aw_str){ message, 18 + len }),
+				 AW_DNS_FLAW_QUESTION);
+	}
+}
+
 static void a_name_has_at_most_255_octets(void **state)
 {
 	struct aw_dns_query q = accept(
@@ -337,6 +355,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_opcodes),
 		cmocka_unit_test(refuses_counts_that_no_query_has),
 		cmocka_unit_test(refuses_compression_and_unknown_labels),
+		cmocka_unit_test(a_label_has_at_most_63_octets),
 		cmocka_unit_test(a_name_has_at_most_255_octets),
 		cmocka_unit_test(reports_bytes_that_no_host_name_has),
 		cmocka_unit_test(refuses_other_classes),

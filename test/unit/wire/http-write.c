@@ -110,7 +110,7 @@ static void the_bytes_of_a_line_stay(void **state)
 static void the_framing_stays_in_its_plainest_spelling(void **state)
 {
 	(void)state;
-	assert_rewritten("POST / HTTP/1.1\r\nHost: a\r\ntransfer-encoding:\tchunked \r\n\r\n", true,
+	assert_rewritten("POST / HTTP/1.1\r\nHost: a\r\ntransfer-encoding:\tChunked \r\n\r\n", true,
 			 "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
 			 "Connection: keep-alive\r\n\r\n");
 	assert_rewritten("POST / HTTP/1.1\r\nHost: a\r\ncontent-length:5\t\r\n\r\n", true,

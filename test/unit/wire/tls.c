@@ -43,7 +43,7 @@ static void add_extension(struct hello *h, unsigned type, struct aw_str data)
 
 static void add_server_name(struct hello *h, struct aw_str name)
 {
-	char data[512];
+	char data[2048];
 	size_t len = 0;
 
 	put_u16(data, &len, name.len + 3);
@@ -426,8 +426,9 @@ static void refuses_server_names_that_hide_another_or_are_literals(void **state)
 
 static void a_server_name_has_at_most_253_bytes(void **state)
 {
+	static const size_t too_long[] = { 254, 255, 256, 300, 1024 };
 	struct hello h = { .len = 0 };
-	char name[300];
+	char name[1024];
 
 	(void)state;
 	memset(name, 'a', sizeof(name));
@@ -435,9 +436,11 @@ static void a_server_name_has_at_most_253_bytes(void **state)
 		name[i] = '.';
 	add_server_name(&h, (struct aw_str){ name, 253 });
 	assert_int_equal(accept(build(&h)).server_name_len, 253);
-	h = (struct hello){ .len = 0 };
-	add_server_name(&h, (struct aw_str){ name, 254 });
-	assert_int_equal(flaw_of(build(&h)), AW_TLS_FLAW_SERVER_NAME);
+	for (size_t i = 0; i < AW_ARRAY_LEN(too_long); i++) {
+		h = (struct hello){ .len = 0 };
+		add_server_name(&h, (struct aw_str){ name, too_long[i] });
+		assert_int_equal(flaw_of(build(&h)), AW_TLS_FLAW_SERVER_NAME);
+	}
 }
 
 static void refuses_malformed_protocol_lists(void **state)

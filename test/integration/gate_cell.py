@@ -1,13 +1,15 @@
 """A warden-gate at work, with the calling process as its monitor and as the cell's clients.
 
-The calling process moves into a network namespace that has nothing but lo (the cell); the gate
-stays where it was: in the lab's host side, whose network is the lab's internet.
+The calling process moves into a network namespace that has nothing but lo (the cell). A launcher that
+was forked before stays where it was, in the lab's host side, and starts the gates there.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
 import pathlib
+import resource
 import select
 import signal
 import socket
@@ -17,7 +19,7 @@ import time
 import gate_ipc as ipc
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = pathlib.Path(os.environ.get("WARDEN_BUILD_DIR", TREE / "build")) / "warden-gate"
+PROGRAM = pathlib.Path(os.environ.get("WARDEN", TREE / "build/warden")).with_name("warden-gate")
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK = 0x8914, 0x8916, 0x891C
 IFF_UP = 1
@@ -47,16 +49,57 @@ def _bring_up_lo():
             fcntl.ioctl(s, request, struct.pack("16s16s", b"lo:1", packed))
 
 
-class Gate:
-    """Start with `with Gate(rules): ...`; only the first in a process makes the cell's network."""
+class Launcher:
+    """A process outside the cell that starts gates."""
 
-    _is_in_cell = False
+    _one = None
+
+    def __init__(self):
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork() == 0:
+            self._ours.close()
+            self._serve(theirs)
+        theirs.close()
+
+    @classmethod
+    def start(cls, link, max_files):
+        """Start a gate with this end of its link; returns its pid."""
+        if cls._one is None:
+            cls._one = cls()
+            enter_cell()
+        socket.send_fds(cls._one._ours, [struct.pack("i", max_files)], [link.fileno()])
+        return struct.unpack("i", cls._one._ours.recv(4))[0]
+
+    @staticmethod
+    def _serve(requests):
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a gate that ended is gone at once
+        while True:
+            request, fds, _, _ = socket.recv_fds(requests, 4, 1)
+            if not request:
+                os._exit(0)
+            pid = os.fork()
+            if pid == 0:
+                Launcher._become_gate(fds[0], struct.unpack("i", request)[0])
+            os.close(fds[0])
+            requests.send(struct.pack("i", pid))
+
+    @staticmethod
+    def _become_gate(link, max_files):
+        os.dup2(link, 3)
+        if max_files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
+        os.execv(PROGRAM, ["warden-gate"])
+
+
+class Gate:
+    """Started, set up and ready: `with Gate(rules) as gate: ...`"""
 
     def __init__(self, rules, ports=(80, 443), blocked=(25,), hosts=(), listen=(80, 443), own=None,
-                 resolver=None, max_files=None):
+                 resolver=None, max_files=0):
         self._events = []
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.pid = self._spawn(theirs, max_files)
+        self.pid = Launcher.start(theirs, max_files)
+        self._pidfd = os.pidfd_open(self.pid)
         theirs.close()
         self._listeners = [self._listen(socket.SOCK_STREAM, ipc.PROXY, "127.0.0.1", 3128),
                            self._listen(socket.SOCK_DGRAM, ipc.DNS_UDP, "127.0.0.1", 53),
@@ -67,28 +110,11 @@ class Gate:
         self._set_up(rules, ports, blocked, hosts, own, resolver or os.environ["LAB_NAMESERVER"])
         self.wait_for(lambda kind, _: kind == ipc.READY)
 
-    def _spawn(self, link, max_files):
-        """The process stays outside the cell: it is forked before this one moves in."""
-        go_read, go_write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(go_write)
-            os.read(go_read, 1)
-            os.dup2(link.fileno(), 3)
-            if max_files:
-                import resource
-                resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
-            os.execv(PROGRAM, ["warden-gate"])
-        os.close(go_read)
-        if not Gate._is_in_cell:
-            enter_cell()
-            Gate._is_in_cell = True
-        os.close(go_write)
-        return pid
-
     @staticmethod
     def _listen(kind, gate_kind, address, port):
         s = socket.socket(socket.AF_INET, kind)
+        # Of the tests alone, so that one gate's connections do not keep the next from its port.
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
         s.bind((address, port))
         if kind == socket.SOCK_STREAM:
             s.listen(512)
@@ -152,26 +178,30 @@ class Gate:
     def closed(self, ident, timeout_s=WAIT_S):
         return self.wait_for(lambda kind, c: kind == ipc.CLOSED and c.id == ident, timeout_s)
 
+    def listen(self):
+        """Take what was told off the link, as a monitor does all the while; it stays to be asked for."""
+        with contextlib.suppress(TimeoutError):
+            self.wait_for(lambda *_: False, timeout_s=0)
+
+    def forget(self):
+        self.listen()
+        self._events = []
+
     def close_link(self):
         self._link.close()
 
-    def wait_end(self, timeout_s=5):
-        """The exit status, once the link is closed; TimeoutError if it does not end."""
-        end = time.monotonic() + timeout_s
-        while time.monotonic() < end:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.pid = None
-                return status
-            time.sleep(0.01)
-        raise TimeoutError("gate did not end")
+    def has_ended(self, timeout_s):
+        return bool(select.select([self._pidfd], [], [], timeout_s)[0])
 
     def stop(self):
+        if self._pidfd is None:
+            return
         self._link.close()
-        if self.pid is not None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = None
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        self.has_ended(WAIT_S)
+        os.close(self._pidfd)
+        self._pidfd = None
 
     def __enter__(self):
         return self

@@ -44,11 +44,11 @@ def programs(directory, suite):
             if any(name.split(":")[-1] == suite for name in test["suite"])]
 
 
-def _run(argv, env, timeout_s):
+def _run(argv, env, cwd, timeout_s):
     """(output, exit code or None after a timeout). The program leads a process group of its own."""
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="backslashreplace", stdin=subprocess.DEVNULL, env=env,
-                          start_new_session=True) as program:
+                          cwd=cwd, start_new_session=True) as program:
         try:
             output, _ = program.communicate(timeout=timeout_s)
             return output, program.returncode
@@ -93,11 +93,12 @@ def parse_tap(output, prefix):
     return results, planned, "\n".join(said)
 
 
-def run_program(tally, suite, name, argv, env=None):
-    """Run one TAP program and add each of its tests; what it planned and did not tell has failed."""
+def run_program(tally, suite, name, argv, env=None, cwd=None):
+    """Run one TAP program and add each of its tests; planned and not told is failed."""
     prefix = f"{suite}:{name}."
     begin = time.monotonic()
-    output, code = _run(argv, {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP", **(env or {})}, TIMEOUT_S)
+    env = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP", **(env or {})}
+    output, code = _run(argv, env, cwd, TIMEOUT_S)
     seconds = time.monotonic() - begin
     results, planned, last_words = parse_tap(output, prefix)
     end = f"no end after {TIMEOUT_S} s" if code is None else f"exit code {code}"
@@ -113,7 +114,7 @@ def run_program(tally, suite, name, argv, env=None):
 def run_suite(tally, suite, directory, label=None, env=None):
     """Run every program of a meson suite. `label` names the results."""
     for name, argv in programs(directory, suite):
-        run_program(tally, label or suite, name, argv, env)
+        run_program(tally, label or suite, name, argv, env, directory)
 
 
 def build_or_fail(tally, source, directory, options=()):

@@ -16,9 +16,10 @@ import time
 USER = "warden-test"
 LOCK = "/run/lock/warden-test"
 STAGED = ("test", "data", "tools")
-# What the caller's session would lend to the tests; a plain environment is the same everywhere.
-KEPT_ENV = ("PATH", "LANG", "LC_ALL", "TERM", "AW_MUST_WORK", "CI", "NPM_CONFIG_REGISTRY",
-            "npm_config_registry", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+PLAIN_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# All that comes along of the caller's environment: a plain one is the same everywhere.
+KEPT_ENV = ("PATH", "LANG", "LC_ALL", "TERM", "AW_MUST_WORK", "CI", "npm_config_registry",
+            "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")
 
 
 @dataclasses.dataclass
@@ -32,10 +33,13 @@ class Person:
 
     def env(self):
         env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
+        if self.switch:
+            env["PATH"] = PLAIN_PATH  # the caller's may lead into a home that is closed to others
         return {**env, "HOME": self.home, "USER": self.name, "LOGNAME": self.name,
                 "SHELL": "/bin/bash", "TMPDIR": str(self.scratch / "tmp"),
                 "XDG_RUNTIME_DIR": str(self.scratch / "run"), "AW_AS": self.label,
-                "AW_BUILD": str(self.tree / "build"), "WARDEN": str(self.tree / "build/warden"),
+                "WARDEN": str(self.tree / "build/warden"),
+                "WARDEN_BUILD_DIR": str(self.tree / "build"),
                 "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -45,6 +49,15 @@ def _scratch(base, label, uid, gid):
         folder.mkdir(mode=0o700)
         os.chown(folder, uid, gid)
     return scratch
+
+
+def lend_npm_registry():
+    """Where the caller's npm gets packages is where that of a user without settings is to get them."""
+    if shutil.which("npm") and "npm_config_registry" not in os.environ:
+        done = subprocess.run(["npm", "config", "get", "registry"], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        if done.returncode == 0:
+            os.environ["npm_config_registry"] = done.stdout.strip()
 
 
 @contextlib.contextmanager
@@ -70,8 +83,10 @@ def _executables(build):
     done = subprocess.run(["meson", "introspect", "--targets", build], check=True,
                           capture_output=True, text=True)
     files = [pathlib.Path(file) for target in json.loads(done.stdout)
-             if target["type"] == "executable" for file in target["filename"]]
-    return [file for file in files if file.exists() and not file.name.startswith(("unit-", "fuzz-"))]
+             if target["type"] == "executable" or target["installed"]
+             for file in target["filename"]]
+    return [file for file in files
+            if file.exists() and not file.name.startswith(("unit-", "fuzz-"))]
 
 
 def _stage(source, base):

@@ -46,9 +46,7 @@ class Tally:
         self._times = []  # (seconds, id of a test or name of a program)
 
     def wants(self, test_id):
-        if self._pattern is None:
-            return True
-        return self._pattern in test_id or fnmatch.fnmatchcase(test_id, self._pattern)
+        return self._pattern is None or fnmatch.fnmatchcase(test_id, f"*{self._pattern}*")
 
     def add(self, result, is_chosen=False):
         """Count a result that the pattern wants; is_chosen: whatever the pattern says."""
@@ -82,9 +80,10 @@ class Tally:
 
     def end_group(self, name, seconds):
         """One line for a program or module whose tests have all been added."""
-        if self._group:
-            counts = ", ".join(f"{n} {outcome}" for outcome, n in count(self._group) if n)
-            print(f"{name}: {counts} ({seconds:.1f} s)", flush=True)
+        if not self._group:
+            return
+        counts = ", ".join(f"{n} {outcome}" for outcome, n in count(self._group) if n)
+        print(f"{name}: {counts} ({seconds:.1f} s)", flush=True)
         tests = [(r.seconds, r.id) for r in self._group if r.seconds]
         self._times += tests or [(seconds, name)]
         self._group = []

@@ -200,7 +200,7 @@ static bool is_due(struct aw_live_guard *guard, const char *at)
 		return false;
 	file = aw_held_find(&guard->held, host);
 	if (file == NULL)
-		return access(host, F_OK) == 0;
+		return faccessat(AT_FDCWD, host, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 	file->is_lost = true;
 	return aw_held_is_due(file);
 }
@@ -450,17 +450,18 @@ static void settle_last(struct aw_live_guard *guard)
 	struct aw_rearm_point points[2 * AW_GRANTS_MAX];
 	struct aw_error err = { 0 };
 	size_t count = 0;
-	int r;
 
 	read_names(guard);
-	r = look(guard, points, &count, &err);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = judge(guard, &points[i], &err);
-	for (size_t i = 0; r >= 0 && i < guard->held.count; i++)
-		if (guard->held.file[i].is_lost)
-			r = aw_grants_add(&guard->replaced, guard->held.file[i].path, &err);
-	if (r < 0)
+	if (look(guard, points, &count, &err) < 0)
 		(void)fprintf(stderr, "warden: at the end of the session: %s\n", err.message);
+	/* One that cannot be put back does not keep the others from it. */
+	for (size_t i = 0; i < count; i++)
+		if (judge(guard, &points[i], &err) < 0)
+			(void)fprintf(stderr, "warden: at the end of the session: %s\n",
+				      err.message);
+	for (size_t i = 0; i < guard->held.count; i++)
+		if (guard->held.file[i].is_lost)
+			(void)aw_grants_add(&guard->replaced, guard->held.file[i].path, &err);
 }
 
 void aw_live_stop_guard(struct aw_live *live)

@@ -30,7 +30,7 @@
 	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK)
 #define SETTLE_NS 30000000L /* the host has not touched a protected name for so long */
 #define SETTLES_MAX 20
-#define REARM_ROUNDS_MAX 128
+#define REARM_ROUNDS_MAX 16
 #define KEPT_MAX 32 /* copies of what replaced a protected file, at most 1 MiB each */
 
 static const char *dir_of(const struct aw_live_guard *guard, int wd)
